@@ -1,0 +1,120 @@
+"""From domain values to versioned JSON and back, with nothing lost and nothing guessed."""
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from enum import StrEnum
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.evaluation import Evaluation
+from kernelsmith.domain.task import Task
+from kernelsmith.domain.timing import Timing
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+VERSION = 1
+"""Raised when a reader of the old form would misread the new one."""
+
+_KINDS: dict[str, type] = {
+    "task": Task,
+    "candidate": Candidate,
+    "device": Device,
+    "evaluation": Evaluation,
+    "timing": Timing,
+}
+
+
+def dumps(value: Task | Candidate | Device | Evaluation | Timing) -> str:
+    """Write one value as a line of JSON that says what it is and in which version."""
+    kind = next(kind for kind, known in _KINDS.items() if type(value) is known)
+    body = _encode(value)
+    assert isinstance(body, dict)
+    head: dict[str, Json] = {"kind": kind, "version": VERSION}
+    return json.dumps(head | body, ensure_ascii=False, allow_nan=False)
+
+
+def loads(text: str) -> Task | Candidate | Device | Evaluation | Timing:
+    """Read what ``dumps`` wrote.
+
+    Raises:
+        ValueError: The text is not ours, of another version, or describes an impossible value.
+    """
+    body = json.loads(text)
+    if not isinstance(body, dict) or body.get("kind") not in _KINDS:
+        raise ValueError(f"not a Kernel-Smith value; expected a kind among {', '.join(_KINDS)}")
+    if body.get("version") != VERSION:
+        raise ValueError(
+            f"written as version {body.get('version')!r}; this installation reads version {VERSION}"
+        )
+    fields = {key: value for key, value in body.items() if key not in ("kind", "version")}
+    value = _decode(fields, _KINDS[body["kind"]])
+    assert isinstance(value, Task | Candidate | Device | Evaluation | Timing)
+    return value
+
+
+def _encode(value: object) -> Json:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {each.name: _encode(getattr(value, each.name)) for each in fields}
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_encode(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, typing.Any]:
+    return typing.get_type_hints(kind)
+
+
+def _decode(value: object, kind: typing.Any) -> object:
+    kind = getattr(kind, "__supertype__", kind)  # a NewType is its base at run time
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if not isinstance(value, dict):
+            raise ValueError(f"a {kind.__name__} is an object; got {value!r}")
+        hints = _hints(kind)
+        if unknown := set(value) - set(hints):
+            raise ValueError(f"a {kind.__name__} has no field {', '.join(sorted(unknown))}")
+        return kind(**{key: _decode(item, hints[key]) for key, item in value.items()})
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return _decode_tuple(value, arguments)
+    if origin in (types.UnionType, typing.Union):
+        return _decode_union(value, arguments)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is type(None) and value is None:
+        return None
+    if isinstance(kind, type) and type(value) is kind:
+        return value
+    raise ValueError(f"expected {getattr(kind, '__name__', kind)}; got {value!r}")
+
+
+def _decode_tuple(value: object, arguments: tuple[typing.Any, ...]) -> object:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list; got {value!r}")
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(_decode(item, arguments[0]) for item in value)
+    if len(arguments) != len(value):
+        raise ValueError(f"expected {len(arguments)} items; got {value!r}")
+    return tuple(_decode(item, kind) for item, kind in zip(value, arguments, strict=True))
+
+
+def _decode_union(value: object, arguments: tuple[typing.Any, ...]) -> object:
+    if value is None and type(None) in arguments:
+        return None
+    reasons = []
+    for kind in arguments:
+        try:
+            return _decode(value, kind)
+        except ValueError as error:
+            reasons.append(str(error))
+    raise ValueError(f"{value!r} fits none of the known forms: {'; '.join(reasons)}")

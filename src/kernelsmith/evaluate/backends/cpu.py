@@ -1,0 +1,162 @@
+"""The CPU backend: C++ through a plain C ABI, judged on the cores of this machine."""
+
+import os
+import platform
+from contextlib import AbstractContextManager
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import BackendUnavailable
+from kernelsmith.evaluate.builder import Builder, default_cache
+from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.lane import Lane
+from kernelsmith.evaluate.oracle import Oracle
+from kernelsmith.evaluate.sandbox.limits import Limits
+from kernelsmith.evaluate.sandbox.process import Zygote
+
+_PRELOAD = (
+    "torch",
+    "kernelsmith.evaluate.worker.program",
+    "kernelsmith.evaluate.worker.reference",
+    "kernelsmith.evaluate.worker.compiling",
+)
+
+
+class CpuBackend:
+    """Processes forked from a zygote that imported torch and did nothing else."""
+
+    name = "cpu"
+
+    def __init__(
+        self, *, cache: Path | None = None, timeout_s: float = 30.0, memory_bytes: int = 8 << 30
+    ) -> None:
+        self._cache, self._timeout_s = cache or default_cache(), timeout_s
+        self._limits = Limits(memory_bytes=memory_bytes)
+        self._lock = DeviceLock("cpu")
+        self._zygote: Zygote | None = None
+        self._builder: Builder | None = None
+
+    @property
+    def cores(self) -> int:
+        """Cores that this process may use; each side uses them all, in turn."""
+        return len(os.sched_getaffinity(0))
+
+    @property
+    def zygote(self) -> Zygote:
+        """The process that others are forked from, started when first needed or after its end."""
+        if self._zygote is None or not self._zygote.alive:
+            if self._zygote is not None:
+                self._zygote.close()
+            self._zygote = Zygote(preload=_PRELOAD, environment=_environment(self.cores))
+            self._builder = None
+        return self._zygote
+
+    @property
+    def builder(self) -> Builder:
+        """The compiler, behind its own sandbox and cache."""
+        zygote = self.zygote
+        if self._builder is None:
+            self._builder = Builder(zygote, cache=self._cache)
+        return self._builder
+
+    def device(self) -> Device:
+        """Name the processor, and every version that a timing depends on."""
+        return Device(
+            kind="cpu",
+            name=_processor(),
+            cores=self.cores,
+            versions=(
+                ("torch", _version("torch")),
+                ("python", platform.python_version()),
+                ("compiler", self._compiler),
+                ("kernel", platform.release()),
+            ),
+            sandbox=self._sandbox,
+        )
+
+    def oracle(self, task: Task) -> Oracle:
+        """Open the reference in a process of its own."""
+        child = self.zygote.spawn(
+            entry="kernelsmith.evaluate.worker.reference:serve", limits=self._limits
+        )
+        try:
+            return Oracle(child, task, threads=self.cores)
+        except BaseException:
+            child.kill()
+            raise
+
+    def lane(self, name: str) -> Lane:
+        """Open an empty program in a process of its own."""
+        builder = self.builder
+        child = self.zygote.spawn(
+            entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
+        )
+        _favour(child.pid)
+        return Lane(child, builder, threads=self.cores, timeout_s=self._timeout_s, name=name)
+
+    def shared(self) -> AbstractContextManager[None]:
+        """The cores are the device: builds and checks share them."""
+        return self._lock.shared()
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Timing owns all cores; other judges on this machine wait."""
+        return self._lock.exclusive()
+
+    def close(self) -> None:
+        """End the zygote and all its children."""
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+
+    @cached_property
+    def _compiler(self) -> str:
+        return self.builder.version
+
+    @cached_property
+    def _sandbox(self) -> str:
+        child = self.zygote.spawn(
+            entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
+        )
+        try:
+            return child.level.describe()
+        finally:
+            child.kill()
+
+
+def _environment(cores: int) -> dict[str, str]:
+    """What the zygote's children see. Threads are set per child; the rest keeps runs alike."""
+    chosen = {"OMP_DYNAMIC": "FALSE", "KERNELSMITH_CORES": str(cores)}
+    # oneDNN believes CPUID where a hypervisor advertises AMX and then traps it (SIGILL).
+    if isa := os.environ.get("ONEDNN_MAX_CPU_ISA"):
+        chosen["ONEDNN_MAX_CPU_ISA"] = isa
+    return chosen
+
+
+def _favour(pid: int) -> None:
+    """Put the process before others in line, where we may: a loaded machine disturbs it less."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
+        # Where sessions are scheduled as groups, the group's weight counts instead.
+        Path(f"/proc/{pid}/autogroup").write_text("-20")
+    except OSError:
+        return
+
+
+def _processor() -> str:
+    with open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise BackendUnavailable(
+            f"the cpu backend needs {package}; try: pip install {package}"
+        ) from error

@@ -1,0 +1,180 @@
+"""Turning a candidate's C++ into shared objects, in a sandbox, with a cache nobody else writes."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kernelsmith.errors import BackendUnavailable, EvaluationLost
+from kernelsmith.evaluate.sandbox.errors import ChildBroken, ChildDied, ChildTimedOut
+from kernelsmith.evaluate.sandbox.limits import Limits
+from kernelsmith.evaluate.sandbox.order import Profile
+from kernelsmith.evaluate.sandbox.process import Child, Zygote
+from kernelsmith.kernels import DEFAULT_FLAGS, BuildRequest
+
+_LIMITS = Limits(memory_bytes=8 << 30, scratch_bytes=1 << 30, threads=256)
+
+
+class BuildFailed(Exception):
+    """A candidate's source does not build; the text is what its author should read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One shared object in a sealed memory file that the judge made."""
+
+    fd: int
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode: what tells this file from another of the same name."""
+        status = os.fstat(self.fd)
+        return status.st_dev, status.st_ino
+
+
+class Builder:
+    """Compiles for candidates. Its cache is written by the judge only, never by a candidate."""
+
+    def __init__(self, zygote: Zygote, *, cache: Path, timeout_s: float = 120.0) -> None:
+        self._zygote, self._cache, self._timeout_s = zygote, cache, timeout_s
+
+    @cached_property
+    def compiler(self) -> str:
+        """Path of the C++ compiler in use."""
+        wanted = os.environ.get("CXX")
+        found = shutil.which(wanted) if wanted else shutil.which("g++") or shutil.which("clang++")
+        if found is None:
+            raise BackendUnavailable(
+                f"no C++ compiler {wanted or 'g++ or clang++'} on this machine; install g++ "
+                "(Debian: apt-get install g++) or set CXX"
+            )
+        return str(Path(found).resolve())
+
+    @cached_property
+    def version(self) -> str:
+        """The compiler's own first line, part of every cache key."""
+        done = subprocess.run([self.compiler, "--version"], capture_output=True, text=True)
+        return done.stdout.splitlines()[0] if done.stdout else "unknown"
+
+    def build(self, request: BuildRequest) -> Artifact:
+        """Return the shared object for ``request``, from the cache where it was built before.
+
+        Raises:
+            BuildFailed: The compiler refused it, or took too long.
+        """
+        command, readable = self._command(request)
+        key = hashlib.sha256(f"{request.key} {self.version} {_cpu()} {command}".encode()).hexdigest()
+        stored = self._cache / "builds" / f"{key}.so"
+        if stored.exists():
+            return _sealed(stored.read_bytes())
+        content = self._run(
+            {"files": {"kernel.cpp": request.source}, "command": command, "outputs": ["kernel.so"]},
+            readable,
+        )["kernel.so"]
+        _store(stored, content)
+        return _sealed(content)
+
+    def _command(self, request: BuildRequest) -> tuple[list[str], list[Path]]:
+        base = [self.compiler, *DEFAULT_FLAGS]
+        tail = ["-fPIC", "-shared", "kernel.cpp", "-o", "kernel.so"]
+        if request.kind == "cpp":
+            return [*base, *request.flags, *tail], []
+        header = self._torch_header(request.flags)
+        name = f"-DTORCH_EXTENSION_NAME={request.name}"
+        include = ["-include", str(header), *_torch_flags()]
+        return [*base, *request.flags, *include, name, *tail], [header.parent]
+
+    def _torch_header(self, flags: Sequence[str]) -> Path:
+        """torch's headers, precompiled once per compiler and flags: minutes become seconds."""
+        command = [self.compiler, *DEFAULT_FLAGS, *flags, *_torch_flags(), "-fPIC"]
+        key = hashlib.sha256(f"{command} {self.version} {_cpu()}".encode()).hexdigest()[:32]
+        folder = self._cache / "headers" / key
+        header = folder / "torch_all.h"
+        if not (folder / "torch_all.h.gch").exists():
+            text = "#include <torch/extension.h>\n"
+            built = self._run(
+                {
+                    "files": {"torch_all.h": text},
+                    "command": [*command, "-x", "c++-header", "torch_all.h", "-o", "pre.gch"],
+                    "outputs": ["pre.gch"],
+                },
+                [],
+            )
+            _store(header, text.encode())
+            _store(folder / "torch_all.h.gch", built["pre.gch"])
+        return header
+
+    def _run(self, message: dict[str, object], readable: Sequence[Path]) -> dict[str, bytes]:
+        child = self._zygote.spawn(
+            entry="kernelsmith.evaluate.worker.compiling:serve",
+            profile=Profile.BUILD,
+            limits=_LIMITS,
+            readable=[*readable, Path(self.compiler).parent],
+        )
+        try:
+            return self._compile(child, message)
+        finally:
+            child.kill()
+
+    def _compile(self, child: Child, message: dict[str, object]) -> dict[str, bytes]:
+        try:
+            reply: dict[str, Any] = child.call(message, timeout_s=self._timeout_s)
+        except ChildTimedOut as error:
+            raise BuildFailed(f"the compiler took more than {self._timeout_s:.0f} s") from error
+        except (ChildDied, ChildBroken) as error:
+            raise EvaluationLost(f"the compiler's process ended: {error}") from error
+        if reply["status"] != 0:
+            raise BuildFailed(reply["stderr"].strip() or f"the compiler exited {reply['status']}")
+        return {
+            name: bytes(child.read(address, size))
+            for name, (address, size) in reply["outputs"].items()
+        }
+
+
+def default_cache() -> Path:
+    """Where builds are kept between runs."""
+    chosen = os.environ.get("KERNELSMITH_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelsmith"
+
+
+def _torch_flags() -> list[str]:
+    """Include paths of torch and Python, found without importing torch."""
+    packages = Path(sysconfig.get_path("purelib")) / "torch" / "include"
+    paths = [packages, packages / "torch" / "csrc" / "api" / "include"]
+    paths.append(Path(sysconfig.get_path("include")))
+    return [
+        *(f"-I{path}" for path in paths),
+        "-D_GLIBCXX_USE_CXX11_ABI=1",
+        "-DTORCH_API_INCLUDE_EXTENSION_H",
+    ]
+
+
+def _cpu() -> str:
+    """What ``-march=native`` means here; a cache may outlive a move to another machine."""
+    with open("/proc/cpuinfo") as lines:
+        return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _store(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+def _sealed(content: bytes) -> Artifact:
+    fd = os.memfd_create("kernel", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(content)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return Artifact(fd)

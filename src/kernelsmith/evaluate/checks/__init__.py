@@ -1,0 +1,1 @@
+"""Whether one output of a candidate is right (``docs/correctness.md``); numpy only."""

@@ -1,0 +1,107 @@
+"""Evaluators: whoever turns a task and a candidate into an evaluation, here or elsewhere."""
+
+import asyncio
+from types import TracebackType
+from typing import Protocol, Self
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Evaluation, Verdict
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import EvaluationLost
+from kernelsmith.evaluate.backend import Backend, load_backend
+from kernelsmith.evaluate.failure import KilledFromOutside
+from kernelsmith.evaluate.harness import JUDGE, Judge
+from kernelsmith.evaluate.settings import Settings
+
+_ATTEMPTS = 3
+
+
+class Evaluator(Protocol):
+    """The one asynchronous edge to judging; local, served and cluster evaluators look the same."""
+
+    async def evaluate(
+        self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
+    ) -> Evaluation:
+        """Return the verdict.
+
+        Raises:
+            UsageError: The task cannot be judged.
+            EvaluationLost: Judging failed for reasons of ours, repeatedly.
+        """
+        ...
+
+
+class LocalEvaluator:
+    """Judges on this machine. A lost evaluation is judged again before anyone hears of it."""
+
+    def __init__(self, backend: Backend | str, settings: Settings | None = None) -> None:
+        self._backend = load_backend(backend) if isinstance(backend, str) else backend
+        self._settings = settings or Settings()
+        self._judges: dict[Task, Judge] = {}
+
+    @property
+    def backend(self) -> Backend:
+        """What it judges with."""
+        return self._backend
+
+    async def evaluate(
+        self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
+    ) -> Evaluation:
+        """Judge in a thread, so that the caller's loop goes on."""
+        return await asyncio.to_thread(self.judge, task, candidate, baseline=baseline)
+
+    def judge(
+        self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
+    ) -> Evaluation:
+        """Judge now; the same as ``evaluate`` for callers without a loop."""
+        killed = 0
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._judge_of(task).judge(candidate, baseline=baseline)
+            except KilledFromOutside as error:
+                self._forget(task)
+                killed += 1
+                if killed == 2:
+                    return self._killed(task, candidate, str(error))
+            except EvaluationLost:
+                self._forget(task)
+                if attempt == _ATTEMPTS:
+                    raise
+        raise EvaluationLost(f"candidate {candidate.id} was not judged in {_ATTEMPTS} attempts")
+
+    def close(self) -> None:
+        """End every process."""
+        for judge in self._judges.values():
+            judge.close()
+        self._judges.clear()
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _judge_of(self, task: Task) -> Judge:
+        if task not in self._judges:
+            self._judges[task] = Judge(self._backend, task, self._settings)
+        return self._judges[task]
+
+    def _forget(self, task: Task) -> None:
+        if judge := self._judges.pop(task, None):
+            judge.close()
+
+    def _killed(self, task: Task, candidate: Candidate, reason: str) -> Evaluation:
+        return Evaluation(
+            task=task.name,
+            candidate=candidate.id,
+            device=self._backend.device(),
+            verdict=Verdict.CRASHED,
+            message=f"killed by the system twice, most likely for lack of memory: {reason}",
+            judge=JUDGE,
+        )

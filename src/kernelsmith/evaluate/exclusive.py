@@ -1,0 +1,39 @@
+"""One device, many judges: checking shares it, timing owns it."""
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class DeviceLock:
+    """A lock between all judges of one user on one machine, by a file that survives nobody."""
+
+    def __init__(self, device: str, folder: Path | None = None) -> None:
+        where = folder or Path(tempfile.gettempdir())
+        self._path = where / f"kernelsmith-{os.getuid()}-{device}.lock"
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        """Hold the device together with other builders and checkers."""
+        with self._held(fcntl.LOCK_SH):
+            yield
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the device alone."""
+        with self._held(fcntl.LOCK_EX):
+            yield
+
+    @contextlib.contextmanager
+    def _held(self, kind: int) -> Iterator[None]:
+        # Each holder opens the file anew: flock belongs to the open file, so threads of one
+        # process exclude each other too, and a killed process lets go by itself.
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, kind)
+            yield
+        finally:
+            os.close(fd)

@@ -1,0 +1,16 @@
+"""How a program's failure travels inside the judge until it becomes an evaluation."""
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.errors import EvaluationLost
+
+
+class ProgramFailed(Exception):
+    """A program did not get through; carries the verdict and what its author should read."""
+
+    def __init__(self, verdict: Verdict, message: str) -> None:
+        super().__init__(message)
+        self.verdict, self.message = verdict, message
+
+
+class KilledFromOutside(EvaluationLost):
+    """The program's process was killed, not by us; once is an accident, twice its own doing."""

@@ -1,0 +1,316 @@
+"""The judge: guard, build, check, time; one function for every backend and every caller."""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Iterator
+
+from kernelsmith import __version__
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import (
+    Accuracy,
+    Coverage,
+    Evaluation,
+    Label,
+    LabelName,
+    Verdict,
+)
+from kernelsmith.domain.task import Library, Task, Weights, Workload
+from kernelsmith.domain.timing import Timing
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backend import Backend, Lane, Oracle
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
+from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
+from kernelsmith.evaluate.measure import Stopwatch, Watched
+from kernelsmith.evaluate.outcome import Trial
+from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.tensors import EPSILON
+from kernelsmith.evaluate.trials import (
+    check,
+    check_statistic,
+    draw_trials,
+    refuse_random,
+    robustness,
+)
+from kernelsmith.evaluate.values import Setup
+
+JUDGE = f"{__version__}/1"
+"""Raised whenever the same candidate could get another verdict or another number."""
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What is known so far; becomes an evaluation whatever happens next."""
+
+    labels: dict[LabelName, str] = field(default_factory=dict)
+    accuracy: list[Accuracy] = field(default_factory=list)
+    coverage: Coverage | None = None
+    output: str = ""
+    spent: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[name] = self.spent.get(name, 0.0) + time.monotonic() - begun
+
+
+class Judge:
+    """Judges candidates on one task with one backend; the reference stays open in between."""
+
+    def __init__(self, backend: Backend, task: Task, settings: Settings | None = None) -> None:
+        self._backend, self._task = backend, task
+        self._settings = settings or Settings()
+        self._secrets = random.SystemRandom()
+        self._oracle: Oracle = backend.oracle(task)
+        self._degenerate: dict[str, list[str]] = {}
+
+    def close(self) -> None:
+        """End the reference's process."""
+        self._oracle.close()
+
+    def judge(
+        self, candidate: Candidate, *, baseline: Candidate | None = None, known: bool = False
+    ) -> Evaluation:
+        """Return the verdict on one candidate.
+
+        Args:
+            candidate: What to judge.
+            baseline: Measured beside it instead of the task's own baseline.
+            known: Leave out robustness (the candidate was judged before).
+
+        Raises:
+            UsageError: The task itself cannot be judged.
+            EvaluationLost: Our machinery failed; judge again.
+        """
+        findings = _Findings()
+        timing: Timing | None = None
+        verdict, message = Verdict.PASSED, ""
+        try:
+            self._guard(candidate)
+            if baseline is not None:
+                self._guard(baseline)
+            timing = self._through(candidate, baseline, findings, known=known)
+        except ProgramFailed as failed:
+            verdict, message = failed.verdict, failed.message
+        return Evaluation(
+            task=self._task.name,
+            candidate=candidate.id,
+            device=self._backend.device(),
+            verdict=verdict,
+            timing=timing if verdict is Verdict.PASSED else None,
+            message=message,
+            labels=tuple(Label(name=n, reason=r) for n, r in findings.labels.items()),
+            accuracy=tuple(findings.accuracy),
+            coverage=findings.coverage,
+            output=findings.output,
+            spent=tuple((name, round(s, 3)) for name, s in findings.spent.items()),
+            judge=JUDGE,
+        )
+
+    def _guard(self, candidate: Candidate) -> None:
+        if candidate.backend != self._backend.name:
+            raise UsageError(
+                f"the candidate is for backend {candidate.backend!r}, "
+                f"the judge's is {self._backend.name!r}"
+            )
+        if candidate.backend == "null" or not self._settings.static:
+            return  # a null expression cannot reach anything; there is nothing to look for
+        finding = inspect_source(candidate, self._task)
+        if finding is not None:
+            refused = finding.kind is FindingKind.REFUSED
+            verdict = Verdict.REFUSED if refused else Verdict.BUILD_FAILED
+            raise ProgramFailed(verdict, finding.message)
+
+    def _through(
+        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings, *, known: bool
+    ) -> Timing:
+        task = self._task
+        with self._backend.shared():
+            for workload in task.workloads:
+                self._check(candidate, workload, findings)
+            if self._settings.robust and not known:
+                with findings.stage("robust"):
+                    self._robust(candidate, findings)
+        watched, timings = Watched(), []
+        for workload in task.workloads:
+            if workload.held_out:
+                continue
+            with findings.stage("time"):
+                stopwatch = Stopwatch(
+                    self._backend, self._oracle, task, workload,
+                    open_baseline=self._opener_of_baseline(baseline),
+                    open_candidate=lambda setup: self._open(candidate, setup),
+                    settings=self._settings, draw=self._draw, rng=self._secrets,
+                )  # fmt: skip
+                measured = stopwatch.measure()
+            timings.append(measured.timing)
+            watched.own += measured.watched.own
+            watched.total += measured.watched.total
+            watched.launches += measured.watched.launches
+            watched.built = watched.built or measured.watched.built
+            findings.output = measured.output or findings.output
+            if measured.noisy:
+                findings.labels[LabelName.NOISY] = measured.noisy
+        self._judge_coverage(watched, findings)
+        named = "eager" if task.baseline is None else "the task's baseline"
+        return Timing(
+            workloads=tuple(timings),
+            baseline=named if baseline is None else f"candidate {baseline.id}",
+        )
+
+    def _check(self, candidate: Candidate, workload: Workload, findings: _Findings) -> None:
+        task = self._task
+        with findings.stage("reference"):
+            setup = self._oracle.workload(workload, self._draw())
+            trials = draw_trials(self._oracle, task, self._settings, self._draw)
+            is_random = refuse_random(self._oracle, task, trials[0])
+            self._label(workload, setup, trials, findings)
+        with findings.stage("build"):
+            lane = self._open(candidate, setup)
+        try:
+            with findings.stage("check"):
+                if is_random:
+                    found = check_statistic(lane, self._oracle, workload, trials[0].inputs)
+                else:
+                    found = check(
+                        lane, self._oracle, task, workload, trials,
+                        state=setup.state, draw=self._draw, rng=self._secrets,
+                    )  # fmt: skip
+                findings.accuracy.append(found)
+                self._convict_compiler(lane)
+            if lane.prepares and task.weights is Weights.STATIC:
+                findings.labels[LabelName.PREPARED] = "prepare() ran once, outside the clock"
+        finally:
+            findings.output = lane.output or findings.output
+            lane.close()
+            self._oracle.release()
+
+    def _label(
+        self, workload: Workload, setup: Setup, trials: list[Trial], findings: _Findings
+    ) -> None:
+        task = self._task
+        if workload.name not in self._degenerate:
+            plain = [trial.inputs for trial in trials if trial.variant == "plain"][:3]
+            self._degenerate[workload.name] = self._oracle.degenerate(plain)
+        if reasons := self._degenerate[workload.name]:
+            findings.labels[LabelName.DEGENERATE] = "; ".join(reasons)
+        if not all(trial.answers.exact for trial in trials):
+            findings.labels[LabelName.NO_FLOAT64] = "the reference does not run in float64"
+        if task.weights is Weights.SEED and setup.state.keys:
+            findings.labels[LabelName.SEED_WEIGHTS] = "weights were matched by seed only"
+        if task.compute_dtype is not None and task.compute_dtype in EPSILON:
+            dtypes = {a.eager.dtype for trial in trials for a in trial.answers.outputs}
+            widest = min((EPSILON[d] for d in dtypes if d in EPSILON), default=0.0)
+            if EPSILON[task.compute_dtype] > widest:
+                findings.labels[LabelName.LOW_PRECISION] = f"may compute in {task.compute_dtype}"
+
+    def _robust(self, candidate: Candidate, findings: _Findings) -> None:
+        setup = self._oracle.workload(self._task.workloads[0], self._draw())
+        failure = robustness(
+            lambda: self._open(candidate, setup), self._oracle, self._task, self._draw
+        )
+        if failure is None:
+            findings.labels[LabelName.ROBUST] = ""
+        else:
+            findings.labels[LabelName.FRAGILE] = failure[:1000]
+        self._oracle.release()
+
+    def _open(self, candidate: Candidate, setup: Setup) -> Lane:
+        """Load a candidate in a fresh process and give it the reference's weights."""
+        task = self._task
+        lane = self._backend.lane("candidate")
+        try:
+            lane.load(
+                candidate.source, task.candidate_entry, setup, function=task.is_function
+            )
+            if task.weights is not Weights.SEED:
+                if mismatch := lane.state_mismatch(setup.state):
+                    raise ProgramFailed(
+                        Verdict.REFUSED,
+                        f"{task.candidate_entry} must take the reference's state-dict keys: it "
+                        f"{mismatch}",
+                    )
+                prepare = task.weights is Weights.STATIC and lane.prepares
+                lane.weights(setup.state, first=True, prepare=prepare)
+        except BaseException:
+            lane.close()
+            raise
+        return lane
+
+    def _opener_of_baseline(self, baseline: Candidate | None) -> Callable[[Setup], Lane]:
+        task = self._task
+        source, entry = task.source, task.entry
+        if task.baseline is not None:
+            source, entry = task.baseline, task.candidate_entry
+        if baseline is not None:
+            source, entry = baseline.source, task.candidate_entry
+
+        def opened(setup: Setup) -> Lane:
+            lane = self._backend.lane("baseline")
+            try:
+                lane.load(source, entry, setup, function=task.is_function)
+                if task.weights is not Weights.SEED:
+                    prepare = task.weights is Weights.STATIC and lane.prepares
+                    lane.weights(setup.state, first=True, prepare=prepare)
+            except ProgramFailed as failed:
+                lane.close()
+                raise UsageError(f"the baseline fails: {failed.message}") from failed
+            except BaseException:
+                lane.close()
+                raise
+            return lane
+
+        return opened
+
+    def _convict_compiler(self, lane: Lane) -> None:
+        loaded = lane.modules()
+        if any(name.startswith("torch._inductor") for name in loaded):
+            raise ProgramFailed(
+                Verdict.REFUSED,
+                "torch._inductor was loaded: torch.compile in disguise is not a kernel",
+            )
+
+    def _judge_coverage(self, watched: Watched, findings: _Findings) -> None:
+        findings.coverage = watched.coverage
+        if self._task.library is Library.ANY:
+            return
+        if not watched.built:
+            raise ProgramFailed(
+                Verdict.CHEATED, "torch fallback: the candidate built no code of its own"
+            )
+        if findings.coverage is None:
+            findings.labels[LabelName.NO_COVERAGE] = "no samples of where the time went"
+            return
+        said = judge_coverage(
+            findings.coverage, self._task.library, library_us=watched.library_us
+        )
+        if isinstance(said, Violation):
+            raise ProgramFailed(Verdict.CHEATED, said.message)
+        if isinstance(said, Trivial):
+            findings.labels[LabelName.TRIVIAL] = said.reason
+
+    def _draw(self) -> int:
+        return self._secrets.getrandbits(62)
+
+
+def judge(
+    task: Task, candidate: Candidate, *, backend: Backend, settings: Settings | None = None,
+    baseline: Candidate | None = None,
+) -> Evaluation:  # fmt: skip
+    """Judge one candidate once, with everything opened for it and closed after it."""
+    session = Judge(backend, task, settings)
+    try:
+        return session.judge(candidate, baseline=baseline)
+    finally:
+        session.close()
+
+
+def compare_settings(settings: Settings) -> Settings:
+    """Settings for a direct comparison: correctness was judged before, timing counts."""
+    return replace(settings, robust=False)

@@ -1,0 +1,323 @@
+"""One side of a comparison: a program in a sandboxed process, driven and read by the judge."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.evaluate.arena import Arena, poison
+from kernelsmith.evaluate.builder import Artifact, Builder, BuildFailed
+from kernelsmith.evaluate.failure import KilledFromOutside, ProgramFailed
+from kernelsmith.evaluate.oracle import spec_of
+from kernelsmith.evaluate.sandbox.errors import (
+    BadAddress,
+    ChildBroken,
+    ChildDied,
+    ChildTimedOut,
+)
+from kernelsmith.evaluate.sandbox.process import Child
+from kernelsmith.evaluate.tensors import CARRIERS, Spec, Tensor, from_bytes
+from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
+from kernelsmith.kernels import BuildError, BuildRequest
+
+_MAX_OUTPUT_BYTES = 1 << 34
+
+
+class Lane:
+    """A program that turns inputs into outputs. Between calls its process is frozen."""
+
+    def __init__(
+        self, child: Child, builder: Builder, *, threads: int, timeout_s: float, name: str
+    ) -> None:
+        self._child, self._builder = child, builder
+        self._threads, self._timeout_s, self.name = threads, timeout_s, name
+        self._artifacts: list[Artifact] = []
+        self._state: dict[str, tuple[Spec, int]] = {}
+        self._arena: Arena | None = None
+        self._sets: list[InputSet] = []
+        self.prepares = False
+        self.build_s = 0.0
+
+    @property
+    def pid(self) -> int:
+        """The process, for whoever watches it from outside."""
+        return self._child.pid
+
+    @property
+    def output(self) -> str:
+        """Tail of what the program printed."""
+        return self._child.output
+
+    @property
+    def own_code(self) -> frozenset[tuple[int, int]]:
+        """Device and inode of every shared object that the judge built for this program."""
+        return frozenset(artifact.identity for artifact in self._artifacts)
+
+    def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
+        """Run the source and construct what it defines, building what it asks for."""
+        with Arena.of_leaves(setup.leaves) as arena:
+            reply = self._ask(
+                {
+                    "do": "load", "source": source, "entry": entry, "function": function,
+                    "threads": self._threads, "seed": setup.seed, "init": setup.init,
+                    "keywords": setup.keywords, "leaves": arena.layout[0],
+                    "dtype": setup.dtype, "training": setup.training,
+                },
+                fds=[arena.fd],
+            )  # fmt: skip
+        if "missing" in reply:
+            raise ProgramFailed(Verdict.BUILD_FAILED, f"the source defines no {entry}")
+        self._note_state(reply["state"])
+        self.prepares = bool(reply["prepare"])
+
+    def state_mismatch(self, state: State) -> str | None:
+        """Say which state-dict keys do not fit the reference's, or nothing."""
+        wanted = dict(state.shapes())
+        found = {key: (spec.dtype, spec.shape) for key, (spec, _) in self._state.items()}
+        missing = sorted(set(wanted) - set(found))
+        extra = sorted(set(found) - set(wanted))
+        other = sorted(k for k in set(wanted) & set(found) if wanted[k] != found[k])
+        parts = []
+        if missing:
+            parts.append(f"lacks {', '.join(missing)}")
+        if extra:
+            parts.append(f"adds {', '.join(extra)} (further buffers must be non-persistent)")
+        for key in other:
+            parts.append(f"has {key} as {found[key]} instead of {wanted[key]}")
+        return "; ".join(parts) or None
+
+    def weights(self, state: State, *, first: bool, prepare: bool = False) -> None:
+        """Give the program the reference's weights, in place."""
+        if not state.keys:
+            return
+        with Arena.of_leaves(state.leaves) as arena:
+            message = {
+                "do": "weights", "keys": list(state.keys), "leaves": arena.layout[0],
+                "first": first, "prepare": prepare,
+            }  # fmt: skip
+            self._note_state(self._ask(message, fds=[arena.fd])["state"])
+
+    def arrange(self, sets: Sequence[InputSet]) -> None:
+        """Make one slot per set, and fill it."""
+        self._close_arena()
+        self._arena = Arena([[leaf.spec for leaf in each.leaves] for each in sets])
+        slots = [
+            {"leaves": leaves, "tree": each.tree, "keywords": each.keywords}
+            for leaves, each in zip(self._arena.layout, sets, strict=True)
+        ]
+        self.refill(sets)
+        self._ask({"do": "arrange", "slots": slots}, fds=[self._arena.fd])
+
+    def refill(self, sets: Sequence[InputSet]) -> None:
+        """Put new contents behind the same addresses, while the program cannot look."""
+        assert self._arena is not None
+        for slot, each in enumerate(sets):
+            self._arena.write(slot, each)
+        self._sets = list(sets)
+
+    def run(self, slots: Sequence[int]) -> Launches:
+        """Launch once per slot. The clock runs from thaw to the reply; then all stands still."""
+        message = {"do": "run", "slots": list(slots)}
+        waited = _waited_us(self._child.pid)
+        start = time.perf_counter_ns()
+        self._child.thaw()
+        reply = self._exchange(message, ())
+        elapsed = (time.perf_counter_ns() - start) / 1000
+        self._child.freeze()
+        reply = self._accept(reply)
+        try:
+            return Launches(
+                elapsed_us=elapsed,
+                waited_us=_waited_us(self._child.pid) - waited,
+                tree=reply["tree"],
+                specs=tuple(_spec(each) for each in reply["leaves"]),
+                addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
+
+    def outputs(self, launches: Launches, index: int) -> list[Tensor | str]:
+        """Read one launch's outputs out of the frozen process; a text says why one is none."""
+        found: list[Tensor | str] = []
+        addresses = launches.addresses[index] if index < len(launches.addresses) else ()
+        for position, spec in enumerate(launches.specs):
+            if isinstance(spec, str):
+                found.append(spec)
+            elif position >= len(addresses):
+                found.append("missing in this launch")
+            elif spec.span_bytes > _MAX_OUTPUT_BYTES or min(spec.strides, default=0) < 0:
+                found.append(f"not a plausible tensor: {spec}")
+            else:
+                found.append(self._tensor(addresses[position], spec))
+        return found
+
+    def buffer(self, key: str) -> Tensor | str:
+        """Read one of the program's buffers as it is now."""
+        if key not in self._state:
+            return "missing"
+        spec, address = self._state[key]
+        return self._tensor(address, spec)
+
+    def release(self, launches: Launches) -> None:
+        """Write over the outputs, then let the program forget them."""
+        kept = self._kept_ranges()
+        for addresses in launches.addresses:
+            for spec, address in zip(launches.specs, addresses, strict=False):
+                if isinstance(spec, str) or not spec.span_bytes:
+                    continue
+                if any(start <= address < end for start, end in kept):
+                    continue
+                try:
+                    count = spec.span_bytes // CARRIERS[spec.dtype].itemsize
+                    self._child.write(address, poison(spec.dtype, count))
+                except BadAddress:
+                    continue  # read-only or gone; there is nothing left to mislead anyone
+        self._note_state(self._ask({"do": "release"})["state"])
+
+    def input_now(self, slot: int, leaf: int) -> Tensor:
+        """What an input holds after the launches, read from the judge's own mapping."""
+        assert self._arena is not None
+        return from_bytes(self._arena.read(slot, leaf), self._sets[slot].leaves[leaf].spec)
+
+    def changed_inputs(self, slot: int) -> list[int]:
+        """Leaves of a slot that no longer hold what the judge wrote."""
+        assert self._arena is not None
+        return self._arena.changed(slot, self._sets[slot])
+
+    def guards_intact(self) -> bool:
+        """Whether nothing was written between the inputs."""
+        assert self._arena is not None
+        return self._arena.guards_intact()
+
+    def input_at(self, address: int) -> tuple[int, int] | None:
+        """Slot and leaf of the input that an address lies in, if it lies in one."""
+        if self._arena is None:
+            return None
+        for start, end, offset in _mapped(self._child.pid, self._arena.fd):
+            if start <= address < end:
+                return self._arena.locate(address - start + offset)
+        return None
+
+    def modules(self) -> list[str]:
+        """Private torch modules that the program has loaded; its word can only convict it."""
+        return [str(name) for name in self._ask({"do": "modules"})["modules"]]
+
+    def close(self) -> None:
+        """End the process and give its memory back."""
+        self._child.kill()
+        self._close_arena()
+        for artifact in self._artifacts:
+            os.close(artifact.fd)
+        self._artifacts.clear()
+
+    def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
+        self._child.thaw()
+        reply = self._exchange(message, fds)
+        self._child.freeze()
+        return self._accept(reply)
+
+    def _exchange(self, message: dict[str, object], fds: Sequence[int]) -> dict[str, Any]:
+        try:
+            self._child.post(message, fds=fds)
+            reply = self._child.receive(self._timeout_s)
+            while reply.get("need") == "build":
+                self._build(reply.get("request"))
+                reply = self._child.receive(self._timeout_s)
+        except ChildTimedOut as error:
+            what = f"{message['do']} took more than {self._timeout_s:.0f} s"
+            raise ProgramFailed(Verdict.TIMED_OUT, what) from error
+        except ChildDied as error:
+            if error.signal_name == "SIGKILL" and not error.by_judge:
+                raise KilledFromOutside(f"the {self.name}'s process was killed: {error}") from error
+            raise ProgramFailed(Verdict.CRASHED, f"{error}") from error
+        except ChildBroken as error:
+            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
+        return reply
+
+    def _build(self, request: object) -> None:
+        begun = time.monotonic()
+        try:
+            parsed = BuildRequest.from_json(request if isinstance(request, dict) else {})
+            artifact = self._builder.build(parsed)
+        except (BuildFailed, BuildError) as error:
+            # A build that failed is the verdict, whatever the program would make of it.
+            raise ProgramFailed(Verdict.BUILD_FAILED, str(error)) from error
+        finally:
+            self.build_s += time.monotonic() - begun
+        self._artifacts.append(artifact)
+        self._child.post({"built": True}, fds=[artifact.fd])
+
+    def _accept(self, reply: dict[str, Any]) -> dict[str, Any]:
+        if "error" in reply:
+            raise ProgramFailed(Verdict.CRASHED, str(reply["error"]))
+        if "refused_build" in reply:
+            raise ProgramFailed(Verdict.BUILD_FAILED, str(reply["refused_build"]))
+        return reply
+
+    def _tensor(self, address: int, spec: Spec) -> Tensor | str:
+        if spec.count == 0:
+            return from_bytes(bytearray(), spec)
+        try:
+            return from_bytes(self._child.read(address, spec.span_bytes), spec)
+        except BadAddress:
+            return "at an address that its process cannot read"
+
+    def _note_state(self, described: list[tuple[str, dict[str, Any]]]) -> None:
+        try:
+            self._state = {
+                str(key): (spec_of(leaf), int(leaf["address"]))
+                for key, leaf in described
+                if leaf.get("dtype") in CARRIERS
+            }
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
+
+    def _kept_ranges(self) -> list[tuple[int, int]]:
+        """Memory that must not be written over: inputs and weights."""
+        ranges = [
+            (address, address + spec.span_bytes) for spec, address in self._state.values()
+        ]
+        if self._arena is not None:
+            mapped = _mapped(self._child.pid, self._arena.fd)
+            ranges += [(start, end) for start, end, _ in mapped]
+        return ranges
+
+    def _close_arena(self) -> None:
+        if self._arena is not None:
+            self._arena.close()
+            self._arena = None
+
+
+def _spec(described: dict[str, Any]) -> Spec | str:
+    if "layout" in described:
+        return f"a {described['layout']} tensor"
+    if described.get("dtype") not in CARRIERS:
+        return f"of dtype {described.get('dtype')}, which cannot be judged"
+    return spec_of(described)
+
+
+def _waited_us(pid: int) -> float:
+    """Time that the process's threads stood in line for a core, so far."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total / 1000
+
+
+def _mapped(pid: int, fd: int) -> list[tuple[int, int, int]]:
+    """Where a process has a memory file mapped: start, end, offset in the file."""
+    inode = os.fstat(fd).st_ino
+    found = []
+    with open(f"/proc/{pid}/maps") as lines:
+        for line in lines:
+            fields = line.split(maxsplit=5)
+            if len(fields) > 5 and int(fields[4]) == inode and "memfd" in fields[5]:
+                start, end = (int(part, 16) for part in fields[0].split("-"))
+                found.append((start, end, int(fields[2], 16)))
+    return found

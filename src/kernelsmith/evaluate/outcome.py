@@ -1,0 +1,193 @@
+"""Whether one launch did what the reference does: outputs, inputs, buffers, memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.task import Task
+from kernelsmith.evaluate.backend import Lane
+from kernelsmith.evaluate.checks.answer import Answer, Budget, Mismatch
+from kernelsmith.evaluate.checks.output import check_output, eager_error
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.tensors import EPSILON, Spec, Tensor
+from kernelsmith.evaluate.values import Answers, InputSet, Launches
+
+_FLOOR_ULPS = {"float64": 16.0, "float32": 16.0, "float16": 4.0, "bfloat16": 4.0}
+"""A plain sequential float32 sum over 8,192 terms is off by 12 ulp in our norm; half precision
+rounds so coarsely that 4 hold all of it (``docs/correctness.md``)."""
+_BLIND_FLOOR_ULPS = 256.0
+"""Where no precision above the task's own can be had, order of summation alone moves this much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """One input set with its answers, and how it was drawn."""
+
+    inputs: InputSet
+    answers: Answers
+    variant: str = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """The largest error seen, with what was allowed and what eager shows."""
+
+    error: float = 0.0
+    budget: float = 0.0
+    eager_error: float = 0.0
+
+    def or_else(self, other: "Worst") -> "Worst":
+        """The one nearer to (or further beyond) its budget."""
+        mine = self.error / self.budget if self.budget else 0.0
+        theirs = other.error / other.budget if other.budget else 0.0
+        return other if theirs >= mine else self
+
+
+class Examiner:
+    """Holds launches against trials; the budget of an output is eager's worst over the trials."""
+
+    def __init__(self, task: Task, trials: Sequence[Trial]) -> None:
+        self._task = task
+        self._eager: dict[str, float] = {}
+        self._trials = trials
+        for trial in trials:
+            if trial.variant == "plain":
+                for answer in _all(trial.answers):
+                    known = self._eager.get(answer.path, 0.0)
+                    self._eager[answer.path] = max(known, eager_error(answer))
+
+    def examine(
+        self, lane: Lane, launches: Launches, *, index: int, slot: int, trial: Trial
+    ) -> Worst:
+        """Check launch ``index`` of a batch, which ran on ``slot``.
+
+        Raises:
+            ProgramFailed: Something is wrong; the message says what, where and by how much.
+        """
+        answers, where = trial.answers, _where(trial)
+        if launches.tree != answers.tree:
+            raise _wrong(
+                f"returns {_form(launches.tree)} where the reference returns "
+                f"{_form(answers.tree)}{where}"
+            )
+        worst = Worst()
+        found = lane.outputs(launches, index)
+        for position, answer in enumerate(answers.outputs):
+            self._check_place(lane, launches, index, position, answers, where)
+            worst = worst.or_else(self._check(found[position], answer, trial, where))
+        changed = set(lane.changed_inputs(slot))
+        for leaf, answer in answers.mutated:
+            changed.discard(leaf)
+            now = lane.input_now(slot, leaf)
+            worst = worst.or_else(self._check(now, answer, trial, where))
+        if changed:
+            names = ", ".join(trial.inputs.paths[leaf] for leaf in sorted(changed))
+            raise _wrong(f"{names} was changed; the reference leaves its inputs alone{where}")
+        if not lane.guards_intact():
+            raise _wrong(f"writes outside of its inputs (guard bytes were changed){where}")
+        return worst
+
+    def examine_buffers(self, lane: Lane, trial: Trial) -> Worst:
+        """Check buffers that the reference changes; call after the launch was released."""
+        worst = Worst()
+        for key, answer in trial.answers.buffers:
+            worst = worst.or_else(self._check(lane.buffer(key), answer, trial, _where(trial)))
+        return worst
+
+    def _check(self, found: Tensor | str, answer: Answer, trial: Trial, where: str) -> Worst:
+        if isinstance(found, str):
+            raise _wrong(f"{answer.path} is {found}{where}")
+        budget = self._budget(answer, trial)
+        others = [
+            other.eager
+            for each in self._trials
+            if each.inputs is not trial.inputs
+            for other in each.answers.outputs
+            if other.path == answer.path
+        ]
+        said = check_output(
+            found, answer, budget=budget, tolerance=self._task.tolerance, others=others
+        )
+        if isinstance(said, Mismatch):
+            raise _wrong(f"{said.message}{where}")
+        return Worst(error=said.error, budget=budget.allowed, eager_error=said.eager_error)
+
+    def _budget(self, answer: Answer, trial: Trial) -> Budget:
+        dtype = answer.eager.dtype if answer.eager.is_float else "float32"
+        allowed = self._task.compute_dtype
+        compute = max((dtype, allowed or dtype), key=lambda each: EPSILON.get(each, 0.0))
+        blind = not trial.answers.exact or dtype == "float64"
+        return Budget(
+            eager_error=max(self._eager.get(answer.path, 0.0), eager_error(answer)),
+            compute_dtype=compute,
+            floor_ulps=_BLIND_FLOOR_ULPS if blind else _FLOOR_ULPS[compute],
+        )
+
+    def _check_place(
+        self, lane: Lane, launches: Launches, index: int, position: int, answers: Answers,
+        where: str,
+    ) -> None:  # fmt: skip
+        """Outputs are memory of their own: not an input's, not spread over itself."""
+        spec = launches.specs[position]
+        path = answers.outputs[position].path
+        if not isinstance(spec, Spec):
+            return
+        eager = answers.outputs[position].eager.values
+        if not spec.is_dense and spec.strides != _strides(eager):
+            raise _wrong(f"{path} has overlapping or gappy strides {spec.strides}{where}")
+        addresses = launches.addresses[index]
+        if position >= len(addresses) or spec.count == 0:
+            return
+        hit = lane.input_at(addresses[position])
+        if hit is not None and answers.aliases[position] is None:
+            raise _wrong(f"{path} is the memory of an input; the reference returns its own{where}")
+        if hit is None:
+            twice = [i for i, each in enumerate(launches.addresses) if i != index
+                     and position < len(each) and each[position] == addresses[position]]  # fmt: skip
+            if twice:
+                raise _wrong(
+                    f"{path} of two launches is the same memory: a later call overwrites what an "
+                    f"earlier one returned{where}"
+                )
+
+
+def _all(answers: Answers) -> list[Answer]:
+    inside = [answer for _, answer in answers.mutated] + [answer for _, answer in answers.buffers]
+    return [*answers.outputs, *inside]
+
+
+def _wrong(message: str) -> ProgramFailed:
+    return ProgramFailed(Verdict.WRONG, message)
+
+
+_VARIANTS: Mapping[str, str] = {
+    "plain": "",
+    "negative": " (inputs with random signs)",
+    "wide": " (inputs over four orders of magnitude)",
+    "extreme": " (inputs with zeros, huge and tiny values)",
+    "strided": " (inputs that are not contiguous)",
+    "one": " (a batch of one)",
+    "empty": " (an empty batch)",
+}
+
+
+def _where(trial: Trial) -> str:
+    return _VARIANTS[trial.variant]
+
+
+def _form(tree: object) -> str:
+    """A result's structure in words: ``a tensor``, ``a tuple of 2``."""
+    if isinstance(tree, list):
+        return f"a list of {len(tree)}"
+    if not isinstance(tree, dict):
+        return repr(tree)
+    ((tag, body),) = tree.items()
+    named = {"t": "a tensor", "()": f"a tuple of {len(body) if isinstance(body, list) else '?'}"}
+    return named.get(tag, f"a dict of {len(body) if isinstance(body, list) else '?'}")
+
+
+def _strides(values: object) -> tuple[int, ...]:
+    import numpy as np
+
+    assert isinstance(values, np.ndarray)
+    return tuple(step // values.itemsize for step in values.strides)

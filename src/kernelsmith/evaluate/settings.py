@@ -1,0 +1,41 @@
+"""How thorough the judge is; every number that trades time for certainty."""
+
+from dataclasses import dataclass
+
+from kernelsmith.evaluate.timing.sampling import StopRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The defaults are what an evaluation in a search uses; champions get narrower ones."""
+
+    trials: int = 5
+    """Input sets drawn plainly, per workload; variants come on top."""
+    statistic_runs: int = 48
+    """Launches over which a random task's statistic is compared."""
+    timeout_s: float = 30.0
+    """How long a program may take over one request (building not counted)."""
+    stop: StopRule = StopRule(target_width=0.05, max_pairs=6, budget_s=20.0)
+    sample_us: float = 4000.0
+    """How long one sample should last at least."""
+    sample_bytes: int = 48 << 20
+    """How much input one sample may take; fresh inputs are drawn for each."""
+    max_launches: int = 256
+    warmups: int = 2
+    """Unmeasured samples at the start of each pair; the program cannot tell them apart."""
+    profiled: int = 3
+    """Samples per pair that are watched for coverage instead of being timed."""
+    spot_checks: int = 3
+    """Launches of each timed sample whose outputs are compared, chosen afterwards."""
+    contention: float = 0.02
+    """A sample is dropped when its threads waited for a core longer than this share of it."""
+    static: bool = True
+    """Whether source is read before it runs. Off in tests, to show that behaviour decides."""
+    robust: bool = True
+    """Whether odd strides, extremes, empty and size-one inputs are tried."""
+
+    def __post_init__(self) -> None:
+        if self.trials < 5:
+            raise ValueError(f"a verdict rests on at least 5 trials; got {self.trials}")
+        if self.timeout_s <= 0 or self.max_launches < 1 or self.spot_checks < 1:
+            raise ValueError(f"limits are above 0; got {self}")

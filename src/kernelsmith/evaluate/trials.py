@@ -1,0 +1,193 @@
+"""Is it right? Fresh inputs from secret seeds, through the same path that is timed later."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from kernelsmith.domain.evaluation import Accuracy, Verdict
+from kernelsmith.domain.task import Task, Weights, Workload
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backend import Lane, Oracle
+from kernelsmith.evaluate.checks.indices import infer_scores
+from kernelsmith.evaluate.checks.randomness import alarm_threshold, runs_needed, worst_z
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.outcome import Examiner, Trial, Worst
+from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.values import Answers, InputSet, State
+
+Draw = Callable[[], int]
+"""Draws a secret seed."""
+
+
+def draw_trials(oracle: Oracle, task: Task, settings: Settings, draw: Draw) -> list[Trial]:
+    """Make the trials of the current workload: plain ones, and ranges the task did not think of.
+
+    Raises:
+        UsageError: The reference is random and the task brings no statistic.
+    """
+    trials = _trials(oracle, "plain", [draw() for _ in range(settings.trials)])
+    assert trials is not None
+    if not task.structure:
+        for variant in ("negative", "wide"):
+            more = _trials(oracle, variant, [draw()])
+            # A range on which the reference itself breaks down tests nobody.
+            if more and all(trial.answers.is_finite for trial in more):
+                trials += more
+    return trials
+
+
+def refuse_random(oracle: Oracle, task: Task, trial: Trial) -> bool:
+    """Whether the reference is random; refuses the task if it brings nothing to judge that by."""
+    if not oracle.is_random(trial.inputs):
+        return False
+    if not oracle.has_statistic:
+        raise UsageError(
+            f"the reference of task {task.name!r} is random: two runs on the same inputs differ; "
+            "make it deterministic (eval mode, no dropout) or define statistic(outputs)"
+        )
+    return True
+
+
+def check(
+    lane: Lane, oracle: Oracle, task: Task, workload: Workload, trials: list[Trial], *,
+    state: State, draw: Draw, rng: random.Random,
+) -> Accuracy:  # fmt: skip
+    """Run every trial on a loaded lane and hold it against the answers.
+
+    Raises:
+        ProgramFailed: Something is wrong.
+    """
+    examiner = Examiner(task, trials)
+    again = replace(trials[0], inputs=trials[0].inputs)  # the same inputs twice: races show
+    order = [*trials, again]
+    rng.shuffle(order)
+    if any(trial.answers.buffers for trial in trials):
+        worst = _one_by_one(lane, examiner, order, state)
+    else:
+        worst = _together(lane, examiner, order)
+    if task.weights is Weights.DYNAMIC and state.keys:
+        state = oracle.weights(draw())
+        lane.weights(state, first=False)
+        renewed = _trials(oracle, "plain", [draw()])
+        assert renewed is not None
+        examiner = Examiner(task, renewed)
+        try:
+            worst = worst.or_else(_together(lane, examiner, renewed))
+        except ProgramFailed as failed:
+            raise ProgramFailed(
+                failed.verdict,
+                f"{failed.message} (after the weights were changed in place: nothing derived from "
+                "them may be kept, unless the task says weights: static)",
+            ) from failed
+    return Accuracy(
+        workload=workload.name, error=worst.error, budget=worst.budget,
+        eager_error=worst.eager_error, trials=len(order),
+    )  # fmt: skip
+
+
+def check_statistic(
+    lane: Lane, oracle: Oracle, workload: Workload, chosen: InputSet
+) -> Accuracy:
+    """Compare distributions: the task's statistic over runs of either side on the same inputs."""
+    runs = runs_needed(oracle.statistics(chosen, 2).shape[1])
+    reference = oracle.statistics(chosen, runs)
+    lane.arrange([chosen] * runs)
+    launches = lane.run(range(runs))
+    rows = []
+    for index in range(runs):
+        tensors = [each for each in lane.outputs(launches, index) if not isinstance(each, str)]
+        if len(tensors) != len(launches.specs):
+            raise ProgramFailed(Verdict.WRONG, "an output is no plain tensor")
+        rows.append(oracle.reduce(launches.tree, tensors))
+    lane.release(launches)
+    if any(row.shape != reference[0].shape for row in rows):
+        raise ProgramFailed(Verdict.WRONG, "the statistic of its outputs has another shape")
+    worst = worst_z(reference, np.stack(rows))
+    allowed = alarm_threshold(reference.shape[1])
+    if worst > allowed:
+        raise ProgramFailed(
+            Verdict.WRONG,
+            f"its outputs follow another distribution: the task's statistic differs by "
+            f"z = {worst:.1f} over {runs} runs, {allowed:.1f} is allowed",
+        )
+    return Accuracy(
+        workload=workload.name, error=worst, budget=allowed, eager_error=0.0, trials=runs
+    )
+
+
+def _together(lane: Lane, examiner: Examiner, order: list[Trial]) -> Worst:
+    """One batch per form of inputs: the program sees nothing but launches."""
+    lane.arrange([trial.inputs for trial in order])
+    launches = lane.run(range(len(order)))
+    worst = Worst()
+    for slot, trial in enumerate(order):
+        worst = worst.or_else(
+            examiner.examine(lane, launches, index=slot, slot=slot, trial=trial)
+        )
+    lane.release(launches)
+    return worst
+
+
+def _one_by_one(lane: Lane, examiner: Examiner, order: list[Trial], state: State) -> Worst:
+    """Where the forward changes buffers, each launch starts from the same ones."""
+    worst = Worst()
+    lane.arrange([trial.inputs for trial in order])
+    for slot, trial in enumerate(order):
+        lane.weights(state, first=False)
+        launches = lane.run([slot])
+        worst = worst.or_else(examiner.examine(lane, launches, index=0, slot=slot, trial=trial))
+        lane.release(launches)
+        worst = worst.or_else(examiner.examine_buffers(lane, trial))
+    return worst
+
+
+def _trials(oracle: Oracle, variant: str, seeds: list[int]) -> list[Trial] | None:
+    sets = oracle.inputs(seeds, variant)
+    if sets is None:
+        return None
+    try:
+        answers = oracle.answers(sets)
+    except UsageError:
+        if variant == "plain":
+            raise
+        return None
+    return [
+        Trial(inputs=inputs, answers=_with_scores(inputs, each), variant=variant)
+        for inputs, each in zip(sets, answers, strict=True)
+    ]
+
+
+def _with_scores(inputs: InputSet, answers: Answers) -> Answers:
+    """Find out what integer outputs index, so that ties are judged by value."""
+    outputs = []
+    tensors = [leaf.tensor for leaf in inputs.leaves]
+    for answer in answers.outputs:
+        if answer.scores is None and answer.eager.dtype in ("int64", "int32"):
+            found = infer_scores(answer, tensors)
+            if found is not None:
+                answer = replace(answer, scores=found[0], dim=found[1])
+        outputs.append(answer)
+    return replace(answers, outputs=tuple(outputs))
+
+
+def robustness(
+    lane_for: Callable[[], Lane], oracle: Oracle, task: Task, draw: Draw
+) -> str | None:
+    """Try what callers do later; the first failure in words, or nothing."""
+    variants = ["strided", "one", "empty"] if task.structure else ["strided", "one", "empty",
+                                                                  "extreme"]  # fmt: skip
+    lane = lane_for()
+    try:
+        for variant in variants:
+            trials = _trials(oracle, variant, [draw()])
+            if not trials or not all(trial.answers.is_finite for trial in trials):
+                continue
+            try:
+                _together(lane, Examiner(task, trials), trials)
+            except ProgramFailed as failed:
+                return f"{variant} inputs: {failed.verdict}: {failed.message}"
+    finally:
+        lane.close()
+    return None

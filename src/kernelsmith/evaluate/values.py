@@ -1,0 +1,113 @@
+"""What the judge and its processes hand each other, as the judge holds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelsmith.evaluate.checks.answer import Answer
+from kernelsmith.evaluate.tensors import Spec, Tensor, from_bytes
+
+Tree = object
+"""Nested containers as JSON, tensors replaced by leaf numbers (see ``worker/trees.py``)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """One tensor's bytes as they lay in the process that made it."""
+
+    spec: Spec
+    raw: bytearray
+
+    @property
+    def tensor(self) -> Tensor:
+        """The values."""
+        return from_bytes(self.raw, self.spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputSet:
+    """The arguments of one launch."""
+
+    id: int
+    tree: Tree
+    keywords: bool
+    leaves: tuple[Leaf, ...]
+    paths: tuple[str, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(leaf.spec.span_bytes for leaf in self.leaves)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class State:
+    """A module's parameters and persistent buffers, by state-dict key."""
+
+    keys: tuple[str, ...]
+    leaves: tuple[Leaf, ...]
+
+    def shapes(self) -> Mapping[str, tuple[str, tuple[int, ...]]]:
+        """Dtype and shape by key."""
+        both = zip(self.keys, self.leaves, strict=True)
+        return {key: (leaf.spec.dtype, leaf.spec.shape) for key, leaf in both}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Setup:
+    """What a side needs to construct its module for one workload."""
+
+    init: Tree
+    keywords: bool
+    leaves: tuple[Leaf, ...]
+    state: State
+    seed: int
+    """Construction runs under this seed on both sides."""
+    dtype: str | None
+    training: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answers:
+    """Everything the reference says about one input set."""
+
+    tree: Tree
+    outputs: tuple[Answer, ...]
+    aliases: tuple[int | None, ...]
+    """For each output, the input leaf whose memory the reference hands back, if any."""
+    mutated: tuple[tuple[int, Answer], ...]
+    """Inputs that the reference changes in place, by leaf number."""
+    buffers: tuple[tuple[str, Answer], ...]
+    """Buffers that the reference changes, by state-dict key."""
+    exact: bool
+    """Whether float64 could be had."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether eager stays finite; a range that breaks the reference tests nobody."""
+        import numpy as np
+
+        return all(
+            bool(np.isfinite(answer.eager.float64()).all())
+            for answer in self.outputs
+            if answer.eager.is_float
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all outputs, as eager returns them."""
+        return sum(answer.eager.values.nbytes for answer in self.outputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launches:
+    """What a side says about one batch: where the outputs lie, and what the judge's clock said."""
+
+    elapsed_us: float
+    """From the moment the side could first see its inputs to the moment it named its outputs."""
+    waited_us: float
+    """How long its threads waited for a core that something else was using."""
+    tree: Tree
+    specs: tuple[Spec | str, ...]
+    """Of the first launch's outputs; a text says why one is no plain tensor."""
+    addresses: tuple[tuple[int, ...], ...]
+    """Of every output of every launch."""

@@ -1,0 +1,1 @@
+"""What runs inside a sandboxed process; nothing here is believed by the judge."""

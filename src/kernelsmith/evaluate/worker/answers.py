@@ -1,0 +1,248 @@
+"""Right answers: the reference run as it is, in float64, and on inputs nudged by rounding."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from kernelsmith.evaluate.worker.inputs import InputSet
+from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
+
+
+@dataclass(slots=True)
+class Output:
+    """One tensor that a candidate must reproduce."""
+
+    path: str
+    eager: torch.Tensor
+    exact: torch.Tensor
+    alternatives: list[torch.Tensor]
+    scores: torch.Tensor | None = None
+    dim: int | None = None
+    aliases: int | None = None
+    """Leaf number of the input that this output shares memory with, if any."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """Everything the reference says about one input set."""
+
+    tree: object
+    outputs: list[Output]
+    mutated: list[tuple[int, Output]]
+    """Inputs changed in place, by leaf number."""
+    buffers: list[tuple[str, Output]]
+    """Buffers changed by the forward, by state-dict key."""
+    exact: bool
+    """Whether float64 could be had."""
+
+    def to_message(self) -> dict[str, object]:
+        """As JSON with addresses; the tensors stay alive until the judge releases them."""
+        return {
+            "tree": self.tree,
+            "outputs": [_output(each) for each in self.outputs],
+            "mutated": [[leaf, _output(each)] for leaf, each in self.mutated],
+            "buffers": [[key, _output(each)] for key, each in self.buffers],
+            "exact": self.exact,
+        }
+
+
+def _output(each: Output) -> dict[str, object]:
+    return {
+        "path": each.path,
+        "eager": describe(each.eager),
+        "exact": describe(each.exact),
+        "alternatives": [describe(other) for other in each.alternatives],
+        "scores": None if each.scores is None else describe(each.scores),
+        "dim": each.dim,
+        "aliases": each.aliases,
+    }
+
+
+@dataclass(slots=True)
+class _Run:
+    tree: object
+    leaves: list[torch.Tensor]
+    inputs: list[torch.Tensor]
+    state: dict[str, torch.Tensor]
+    aliases: list[int | None]
+
+
+class Case:
+    """The reference for one workload, callable as it is and in float64."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module | None,
+        function: Callable[..., object] | None,
+        dtype: torch.dtype | None,
+        index_scores: Callable[..., object] | None,
+        statistic: Callable[..., object] | None,
+    ) -> None:
+        self.model, self.dtype = model, dtype
+        self._function = function
+        self._index_scores, self._statistic = index_scores, statistic
+        self._double: torch.nn.Module | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Take note of changed weights."""
+        if self.model is not None:
+            self._double = copy.deepcopy(self.model).double()
+
+    def call(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> object:
+        """Run once on the given leaves; state is restored by whoever asks."""
+        arguments = unflatten(chosen.tree, leaves)
+        assert isinstance(arguments, list)
+        target = self._function or (self._double if double else self.model)
+        assert target is not None
+        if chosen.keywords:
+            return target(**arguments[0])
+        return target(*arguments)
+
+    def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
+        """Say what is right for one input set."""
+        eager = self._run(chosen, chosen.leaves, double=False)
+        exact, is_exact = self._exactly(chosen, eager)
+        doubtful = any(not leaf.is_floating_point() for leaf in eager.leaves)
+        nudged = []
+        if doubtful and is_exact:
+            nudged = [self._run(chosen, _nudge(chosen.leaves, n), double=True)
+                      for n in range(nudges)]  # fmt: skip
+        names = paths(eager.tree, "out")
+        outputs = [
+            Output(names[i], leaf, exact.leaves[i],
+                   [n.leaves[i] for n in nudged if not leaf.is_floating_point()],
+                   aliases=eager.aliases[i])
+            for i, leaf in enumerate(eager.leaves)
+        ]  # fmt: skip
+        self._attach_scores(chosen, outputs)
+        mutated = [
+            (i, Output(f"input[{i}] after the call", eager.inputs[i], exact.inputs[i], []))
+            for i, before in enumerate(chosen.leaves)
+            if not torch.equal(before, eager.inputs[i]) and not _both_nan(before, eager.inputs[i])
+        ]
+        before_state = self.model.state_dict() if self.model is not None else {}
+        buffers = [
+            (key, Output(f"buffer {key} after the call", after, exact.state[key], []))
+            for key, after in eager.state.items()
+            if not torch.equal(before_state[key], after)
+        ]
+        return Answer(eager.tree, outputs, mutated, buffers, is_exact)
+
+    def differs(self, chosen: InputSet) -> bool:
+        """Whether two runs on the same inputs disagree by more than rounding."""
+        runs = []
+        for seed in (1, 2, 3):
+            torch.manual_seed(seed)
+            runs.append(self._run(chosen, chosen.leaves, double=False).leaves)
+        for other in runs[1:]:
+            for a, b in zip(runs[0], other, strict=True):
+                if a.shape != b.shape or not _close(a, b):
+                    return True
+        return False
+
+    def statistics(self, chosen: InputSet, runs: int) -> torch.Tensor:
+        """The task's statistic over fresh runs of the reference: one row a run."""
+        assert self._statistic is not None
+        rows = []
+        for _ in range(runs):
+            torch.seed()
+            outputs = self._run(chosen, chosen.leaves, double=False)
+            rows.append(self.reduce(unflatten(outputs.tree, outputs.leaves)))
+        return torch.stack(rows)
+
+    def reduce(self, outputs: object) -> torch.Tensor:
+        """Apply the task's statistic to one set of outputs."""
+        assert self._statistic is not None
+        value = self._statistic(outputs)
+        return torch.as_tensor(value, dtype=torch.float64).flatten()
+
+    def _exactly(self, chosen: InputSet, eager: _Run) -> tuple[_Run, bool]:
+        default = torch.get_default_dtype()
+        try:
+            torch.set_default_dtype(torch.float64)
+            doubled = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
+            exact = self._run(chosen, doubled, double=True)
+        except (RuntimeError, TypeError, ValueError):
+            # A reference that insists on its own precision cannot be had in float64.
+            return _as_double(eager), False
+        finally:
+            torch.set_default_dtype(default)
+        same = len(exact.leaves) == len(eager.leaves) and all(
+            a.shape == b.shape and (not b.is_floating_point() or a.dtype is torch.float64)
+            for a, b in zip(exact.leaves, eager.leaves, strict=True)
+        )
+        return (exact, True) if same else (_as_double(eager), False)
+
+    def _run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> _Run:
+        model = self._double if double else self.model
+        saved = {k: v.clone() for k, v in model.state_dict().items()} if model is not None else {}
+        own = [leaf.clone(memory_format=torch.preserve_format) for leaf in leaves]
+        with torch.no_grad():
+            result = self.call(chosen, own, double=double)
+            found: list[torch.Tensor] = []
+            tree = flatten(result, found)
+            state: dict[str, torch.Tensor] = {}
+            if model is not None:
+                state = {k: v.clone() for k, v in model.state_dict().items()}
+                for key, value in model.state_dict().items():
+                    value.copy_(saved[key])
+        storages = [leaf.untyped_storage().data_ptr() for leaf in own]
+        aliases = [
+            storages.index(p) if (p := f.untyped_storage().data_ptr()) in storages and p else None
+            for f in found
+        ]
+        kept = [f.detach() if a is None else f.detach().clone() for f, a in
+                zip(found, aliases, strict=True)]  # fmt: skip
+        return _Run(tree, kept, own, state, aliases)
+
+    def _attach_scores(self, chosen: InputSet, outputs: list[Output]) -> None:
+        """Ask the task what its index outputs point into, where it says so."""
+        if self._index_scores is None:
+            return
+        leaves = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
+        arguments = unflatten(chosen.tree, leaves)
+        assert isinstance(arguments, list)
+        with torch.no_grad():
+            said = self._index_scores(*([self._double] if self._double is not None else []),
+                                      *arguments)  # fmt: skip
+        assert isinstance(said, dict)
+        for index, (scores, dim) in said.items():
+            outputs[index].scores, outputs[index].dim = scores.double(), int(dim)
+
+
+def _nudge(leaves: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
+    """Move floating inputs by about what rounding in a different order would."""
+    generator = torch.Generator().manual_seed(seed)
+    moved = []
+    for leaf in leaves:
+        if not leaf.is_floating_point():
+            moved.append(leaf)
+            continue
+        step = 16 * torch.finfo(leaf.dtype).eps
+        noise = torch.rand(leaf.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        moved.append(leaf.double() * (1 + step * noise))
+    return moved
+
+
+def _as_double(run: _Run) -> _Run:
+    def double(values: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [v.double() if v.is_floating_point() else v for v in values]
+
+    state = {k: v.double() if v.is_floating_point() else v for k, v in run.state.items()}
+    return _Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases)
+
+
+def _both_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.is_floating_point() and bool(torch.isnan(a).any()) and torch.allclose(
+        a, b, rtol=0, atol=0, equal_nan=True
+    )
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if not a.is_floating_point():
+        return bool(torch.equal(a, b))
+    eps = torch.finfo(a.dtype).eps
+    return torch.allclose(a.double(), b.double(), rtol=1e3 * eps, atol=1e3 * eps, equal_nan=True)

@@ -1,0 +1,122 @@
+"""Input sets from the task's own recipe, and the variants that the recipe does not draw."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from kernelsmith.evaluate.worker.trees import flatten
+
+
+@dataclass(slots=True)
+class InputSet:
+    """Arguments of one launch: a tree and its tensors."""
+
+    tree: object
+    leaves: list[torch.Tensor]
+    keywords: bool
+
+
+def make(
+    recipe: Callable[..., object],
+    arguments: dict[str, object],
+    dtype: torch.dtype | None,
+    seed: int,
+    variant: str,
+) -> InputSet | None:
+    """Draw one set, or return ``None`` where the variant does not apply to these inputs."""
+    torch.manual_seed(seed)
+    values = recipe(**arguments)
+    keywords = isinstance(values, dict)
+    if not isinstance(values, dict | list | tuple):
+        values = [values]
+    leaves: list[torch.Tensor] = []
+    tree = flatten([values] if keywords else list(values), leaves)  # type: ignore[arg-type]
+    # A recipe may hand out the same tensor twice or a view of a larger one: give each its own.
+    leaves = [_own(leaf, dtype) for leaf in leaves]
+    generator = torch.Generator().manual_seed(seed ^ 0xFACE)
+    changed = _VARIANTS[variant](leaves, generator)
+    return None if changed is None else InputSet(tree, changed, keywords)
+
+
+def _own(leaf: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    leaf = leaf.detach()
+    if dtype is not None and leaf.is_floating_point():
+        leaf = leaf.to(dtype)
+    dense = leaf.is_contiguous() or leaf.dim() >= 4
+    return leaf.clone(memory_format=torch.preserve_format if dense else torch.contiguous_format)
+
+
+Variant = Callable[[list[torch.Tensor], torch.Generator], list[torch.Tensor] | None]
+
+
+def _elementwise(change: Callable[[torch.Tensor, torch.Generator], torch.Tensor]) -> Variant:
+    def apply(leaves: list[torch.Tensor], generator: torch.Generator) -> list[torch.Tensor] | None:
+        if not any(leaf.is_floating_point() for leaf in leaves):
+            return None
+        return [
+            change(leaf.double(), generator).to(leaf.dtype) if leaf.is_floating_point() else leaf
+            for leaf in leaves
+        ]
+
+    return apply
+
+
+def _signs(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.randint(0, 2, like.shape, generator=generator).to(like.dtype) * 2 - 1
+
+
+def _negative(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return leaf * _signs(leaf, generator)
+
+
+def _wide(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    exponent = torch.rand(leaf.shape, generator=generator, dtype=leaf.dtype) * 4 - 2
+    return leaf * _signs(leaf, generator) * 10**exponent
+
+
+def _extreme(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    pick = torch.randint(0, 8, leaf.shape, generator=generator)
+    out = torch.where(pick == 0, 0.0, leaf)
+    out = torch.where(pick == 1, leaf * 1e4, out)
+    out = torch.where(pick == 2, leaf * -1e4, out)
+    return torch.where(pick == 3, leaf * 1e-30, out)
+
+
+def _strided(leaves: list[torch.Tensor], _: torch.Generator) -> list[torch.Tensor] | None:
+    """The same values in every second column of a wider tensor, or transposed."""
+    changed, done = [], False
+    for leaf in leaves:
+        if leaf.dim() >= 1 and leaf.numel() > 1:
+            wide = torch.full((*leaf.shape[:-1], leaf.shape[-1] * 2), 0, dtype=leaf.dtype)
+            view = wide[..., ::2]
+            view.copy_(leaf)
+            changed.append(view)
+            done = True
+        else:
+            changed.append(leaf)
+    return changed if done else None
+
+
+def _batch(size: int) -> Variant:
+    def apply(leaves: list[torch.Tensor], _: torch.Generator) -> list[torch.Tensor] | None:
+        if not leaves or leaves[0].dim() == 0 or leaves[0].shape[0] <= size:
+            return None
+        batch = leaves[0].shape[0]
+        return [
+            leaf[:size].clone() if leaf.dim() and leaf.shape[0] == batch else leaf
+            for leaf in leaves
+        ]
+
+    return apply
+
+
+_VARIANTS: dict[str, Variant] = {
+    "plain": lambda leaves, _: leaves,
+    "negative": _elementwise(_negative),
+    "wide": _elementwise(_wide),
+    "extreme": _elementwise(_extreme),
+    "strided": _strided,
+    "one": _batch(1),
+    "empty": _batch(0),
+}

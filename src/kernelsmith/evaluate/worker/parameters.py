@@ -1,0 +1,37 @@
+"""New weights for a constructed module, so that nothing computed at construction stays true."""
+
+import torch
+
+_STATISTICS = ("running_mean", "running_var")
+
+
+def randomise(model: torch.nn.Module, seed: int) -> None:
+    """Redraw every floating parameter, and normalisation statistics, in place.
+
+    Scale and sign are kept close to what construction chose: constant positive values stay
+    positive, zeros become small, random values are shuffled and stretched. Other buffers
+    (masks, tables) are the module's own constants and stay as they are.
+    """
+    generator = torch.Generator().manual_seed(seed ^ 0x5EED)
+    with torch.no_grad():
+        for _, tensor in model.named_parameters():
+            _redraw(tensor, generator)
+        for name, tensor in model.named_buffers():
+            if name.rsplit(".", 1)[-1] in _STATISTICS:
+                _redraw(tensor, generator)
+
+
+def _redraw(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    if not tensor.is_floating_point() or tensor.numel() == 0:
+        return
+    values = tensor.detach().double()
+    noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+    low, high = values.min().item(), values.max().item()
+    if low == high == 0.0:
+        fresh = 0.1 * noise
+    elif low >= 0.0:
+        fresh = values * torch.exp(0.2 * noise)
+    else:
+        order = torch.randperm(values.numel(), generator=generator)
+        fresh = values.flatten()[order].view_as(values) * torch.exp(0.1 * noise)
+    tensor.copy_(fresh.to(tensor.dtype))

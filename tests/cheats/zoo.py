@@ -1,0 +1,64 @@
+"""The zoo: candidate files with a header that says what they are and what should become of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.task import Task
+from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.tasks import load_candidate, load_task
+from kernelsmith.evaluate.timing.sampling import StopRule
+
+HERE = Path(__file__).parent
+
+QUICK = Settings(
+    stop=StopRule(target_width=0.5, min_pairs=1, max_pairs=1, min_samples=3, budget_s=20.0),
+    sample_us=2000.0,
+    max_launches=64,
+    warmups=1,
+    profiled=4,
+    robust=False,
+)
+"""Enough to convict; speed-ups measured so are not quoted anywhere."""
+
+
+@dataclass(frozen=True)
+class Animal:
+    """One file of the zoo."""
+
+    path: Path
+    number: str
+    """Catalogue number, such as ``A1``; ``H`` with a word for honest ones."""
+    task: str
+    expected: tuple[Verdict, ...]
+    """With the static guard on."""
+    behaviour: tuple[Verdict, ...]
+    """With the static guard off: what the evidence alone says."""
+
+    @property
+    def candidate(self) -> Candidate:
+        return load_candidate(self.path, "cpu")
+
+
+def read(path: Path) -> Animal:
+    """Read the header: lines ``# key: value`` at the top of the file."""
+    header = {}
+    for line in path.read_text().splitlines():
+        if not line.startswith("# "):
+            break
+        key, _, value = line[2:].partition(":")
+        header[key.strip()] = value.strip()
+    expected = tuple(Verdict(each) for each in header["expect"].split())
+    behaviour = tuple(Verdict(each) for each in header.get("behaviour", header["expect"]).split())
+    return Animal(path, header["number"], header["task"], expected, behaviour)
+
+
+def animals(folder: str) -> list[Animal]:
+    """All files of ``offenders`` or ``honest``, in order of name."""
+    return [read(path) for path in sorted((HERE / folder).glob("*.py"))]
+
+
+def task(name: str) -> Task:
+    """One of the zoo's small tasks."""
+    return load_task(HERE / "tasks" / f"{name}.py")
