@@ -28,7 +28,12 @@ ALLOWED_FLAG = re.compile(
 )
 _FORBIDDEN_FLAG = re.compile(r"-fplugin.*|-fdump.*|-fprofile.*|-specs.*|-fuse.*|-wrapper.*|-Wp.*")
 
-PRELUDE = "#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <algorithm>\n"
+PRELUDE = """#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#line 1 "kernel.cpp"
+"""
 
 
 class BuildError(RuntimeError):

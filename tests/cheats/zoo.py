@@ -35,6 +35,8 @@ class Animal:
     """With the static guard on."""
     behaviour: tuple[Verdict, ...]
     """With the static guard off: what the evidence alone says."""
+    slow: bool = False
+    """Whether judging it takes minutes the first time; such ones run with ``-m slow`` only."""
 
     @property
     def candidate(self) -> Candidate:
@@ -51,7 +53,8 @@ def read(path: Path) -> Animal:
         header[key.strip()] = value.strip()
     expected = tuple(Verdict(each) for each in header["expect"].split())
     behaviour = tuple(Verdict(each) for each in header.get("behaviour", header["expect"]).split())
-    return Animal(path, header["number"], header["task"], expected, behaviour)
+    slow = header.get("slow", "no") == "yes"
+    return Animal(path, header["number"], header["task"], expected, behaviour, slow)
 
 
 def animals(folder: str) -> list[Animal]:

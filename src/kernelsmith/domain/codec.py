@@ -32,7 +32,7 @@ def dumps(value: Task | Candidate | Device | Evaluation | Timing) -> str:
     kind = next(kind for kind, known in _KINDS.items() if type(value) is known)
     body = _encode(value)
     assert isinstance(body, dict)
-    head: dict[str, Json] = {"kind": kind, "version": VERSION}
+    head: dict[str, Json] = {"schema": f"{kind}/{VERSION}"}
     return json.dumps(head | body, ensure_ascii=False, allow_nan=False)
 
 
@@ -43,14 +43,13 @@ def loads(text: str) -> Task | Candidate | Device | Evaluation | Timing:
         ValueError: The text is not ours, of another version, or describes an impossible value.
     """
     body = json.loads(text)
-    if not isinstance(body, dict) or body.get("kind") not in _KINDS:
-        raise ValueError(f"not a Kernel-Smith value; expected a kind among {', '.join(_KINDS)}")
-    if body.get("version") != VERSION:
-        raise ValueError(
-            f"written as version {body.get('version')!r}; this installation reads version {VERSION}"
-        )
-    fields = {key: value for key, value in body.items() if key not in ("kind", "version")}
-    value = _decode(fields, _KINDS[body["kind"]])
+    schema = body.pop("schema", None) if isinstance(body, dict) else None
+    kind, _, version = str(schema).partition("/")
+    if kind not in _KINDS:
+        raise ValueError(f"not a Kernel-Smith value; expected a schema of {', '.join(_KINDS)}")
+    if version != str(VERSION):
+        raise ValueError(f"written as version {version}; this installation reads version {VERSION}")
+    value = _decode(body, _KINDS[kind])
     assert isinstance(value, Task | Candidate | Device | Evaluation | Timing)
     return value
 
@@ -83,7 +82,7 @@ def _decode(value: object, kind: typing.Any) -> object:
             raise ValueError(f"a {kind.__name__} has no field {', '.join(sorted(unknown))}")
         return kind(**{key: _decode(item, hints[key]) for key, item in value.items()})
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return kind(value)
+        return kind(str(value))
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         return _decode_tuple(value, arguments)

@@ -76,7 +76,7 @@ class Task:
 
     name: str
     source: str
-    """Defines ``Model`` (or the function named in ``entry``), ``get_inputs``, ``get_init_inputs``."""
+    """Defines ``Model`` (or the function ``entry``), ``get_inputs``, ``get_init_inputs``."""
     entry: str = "Model"
     workloads: tuple[Workload, ...] = (Workload(),)
     tolerance: Tolerance = Tolerance()

@@ -1,5 +1,6 @@
 """Shared memory that carries inputs to one process, with guard bands, and holds nothing else."""
 
+import fcntl
 import mmap
 import os
 from collections.abc import Sequence
@@ -33,6 +34,9 @@ class Arena:
         self.nbytes = max(offset, mmap.PAGESIZE)
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.nbytes)
+        # Whoever maps it could otherwise shrink it under the judge's feet.
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         self._map = mmap.mmap(self.fd, self.nbytes)
         self._bytes = np.frombuffer(self._map, np.uint8)
         self._bytes[:] = _POISON

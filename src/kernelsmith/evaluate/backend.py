@@ -166,7 +166,7 @@ class Backend(Protocol):
         """Open the reference of a task."""
         ...
 
-    def lane(self, name: str) -> Lane:
+    def lane(self, name: str, *, timeout_s: float) -> Lane:
         """Open an empty, fresh program; ``name`` says whose, for messages."""
         ...
 

@@ -70,7 +70,9 @@ class Builder:
             BuildFailed: The compiler refused it, or took too long.
         """
         command, readable = self._command(request)
-        key = hashlib.sha256(f"{request.key} {self.version} {_cpu()} {command}".encode()).hexdigest()
+        key = hashlib.sha256(
+            f"{request.key} {self.version} {_cpu()} {command}".encode()
+        ).hexdigest()
         stored = self._cache / "builds" / f"{key}.so"
         if stored.exists():
             return _sealed(stored.read_bytes())
@@ -92,7 +94,7 @@ class Builder:
         return [*base, *request.flags, *include, name, *tail], [header.parent]
 
     def _torch_header(self, flags: Sequence[str]) -> Path:
-        """torch's headers, precompiled once per compiler and flags: minutes become seconds."""
+        """Torch's headers, precompiled once per compiler and flags: minutes become seconds."""
         command = [self.compiler, *DEFAULT_FLAGS, *flags, *_torch_flags(), "-fPIC"]
         key = hashlib.sha256(f"{command} {self.version} {_cpu()}".encode()).hexdigest()[:32]
         folder = self._cache / "headers" / key

@@ -2,10 +2,9 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Iterator
 
 from kernelsmith import __version__
 from kernelsmith.domain.candidate import Candidate
@@ -224,11 +223,9 @@ class Judge:
     def _open(self, candidate: Candidate, setup: Setup) -> Lane:
         """Load a candidate in a fresh process and give it the reference's weights."""
         task = self._task
-        lane = self._backend.lane("candidate")
+        lane = self._backend.lane("candidate", timeout_s=self._settings.timeout_s)
         try:
-            lane.load(
-                candidate.source, task.candidate_entry, setup, function=task.is_function
-            )
+            lane.load(candidate.source, task.candidate_entry, setup, function=task.is_function)
             if task.weights is not Weights.SEED:
                 if mismatch := lane.state_mismatch(setup.state):
                     raise ProgramFailed(
@@ -252,7 +249,7 @@ class Judge:
             source, entry = baseline.source, task.candidate_entry
 
         def opened(setup: Setup) -> Lane:
-            lane = self._backend.lane("baseline")
+            lane = self._backend.lane("baseline", timeout_s=self._settings.timeout_s)
             try:
                 lane.load(source, entry, setup, function=task.is_function)
                 if task.weights is not Weights.SEED:
@@ -287,9 +284,7 @@ class Judge:
         if findings.coverage is None:
             findings.labels[LabelName.NO_COVERAGE] = "no samples of where the time went"
             return
-        said = judge_coverage(
-            findings.coverage, self._task.library, library_us=watched.library_us
-        )
+        said = judge_coverage(findings.coverage, self._task.library, library_us=watched.library_us)
         if isinstance(said, Violation):
             raise ProgramFailed(Verdict.CHEATED, said.message)
         if isinstance(said, Trivial):

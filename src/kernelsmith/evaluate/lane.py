@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
 
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.evaluate.arena import Arena, poison
@@ -37,6 +37,7 @@ class Lane:
         self._artifacts: list[Artifact] = []
         self._state: dict[str, tuple[Spec, int]] = {}
         self._arena: Arena | None = None
+        self._places: list[tuple[int, int, int]] = []
         self._sets: list[InputSet] = []
         self.prepares = False
         self.build_s = 0.0
@@ -120,13 +121,8 @@ class Lane:
 
     def run(self, slots: Sequence[int]) -> Launches:
         """Launch once per slot. The clock runs from thaw to the reply; then all stands still."""
-        message = {"do": "run", "slots": list(slots)}
         waited = _waited_us(self._child.pid)
-        start = time.perf_counter_ns()
-        self._child.thaw()
-        reply = self._exchange(message, ())
-        elapsed = (time.perf_counter_ns() - start) / 1000
-        self._child.freeze()
+        reply, elapsed = self._exchange({"do": "run", "slots": list(slots)}, ())
         reply = self._accept(reply)
         try:
             return Launches(
@@ -137,7 +133,9 @@ class Lane:
                 addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
+            raise ProgramFailed(
+                Verdict.CRASHED, f"its process answered nonsense: {error}"
+            ) from error
 
     def outputs(self, launches: Launches, index: int) -> list[Tensor | str]:
         """Read one launch's outputs out of the frozen process; a text says why one is none."""
@@ -172,7 +170,8 @@ class Lane:
                     continue
                 try:
                     count = spec.span_bytes // CARRIERS[spec.dtype].itemsize
-                    self._child.write(address, poison(spec.dtype, count))
+                    with self._blamed("releasing its memory"):
+                        self._child.write(address, poison(spec.dtype, count))
                 except BadAddress:
                     continue  # read-only or gone; there is nothing left to mislead anyone
         self._note_state(self._ask({"do": "release"})["state"])
@@ -196,7 +195,7 @@ class Lane:
         """Slot and leaf of the input that an address lies in, if it lies in one."""
         if self._arena is None:
             return None
-        for start, end, offset in _mapped(self._child.pid, self._arena.fd):
+        for start, end, offset in self._arena_places():
             if start <= address < end:
                 return self._arena.locate(address - start + offset)
         return None
@@ -214,28 +213,42 @@ class Lane:
         self._artifacts.clear()
 
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
-        self._child.thaw()
-        reply = self._exchange(message, fds)
-        self._child.freeze()
-        return self._accept(reply)
+        return self._accept(self._exchange(message, fds)[0])
 
-    def _exchange(self, message: dict[str, object], fds: Sequence[int]) -> dict[str, Any]:
-        try:
+    def _exchange(
+        self, message: dict[str, object], fds: Sequence[int]
+    ) -> tuple[dict[str, Any], float]:
+        """Thaw, ask, wait, freeze; returns the reply and the microseconds until it came."""
+        with self._blamed(str(message["do"])):
+            start = time.perf_counter_ns()
+            self._child.thaw()
             self._child.post(message, fds=fds)
             reply = self._child.receive(self._timeout_s)
+            elapsed = (time.perf_counter_ns() - start) / 1000
             while reply.get("need") == "build":
                 self._build(reply.get("request"))
                 reply = self._child.receive(self._timeout_s)
+                elapsed = (time.perf_counter_ns() - start) / 1000
+            self._child.freeze()
+        return reply, elapsed
+
+    @contextmanager
+    def _blamed(self, doing: str) -> Iterator[None]:
+        """Turn what the process did while ``doing`` into a verdict."""
+        try:
+            yield
         except ChildTimedOut as error:
-            what = f"{message['do']} took more than {self._timeout_s:.0f} s"
+            what = f"{doing} took more than {self._timeout_s:.0f} s"
             raise ProgramFailed(Verdict.TIMED_OUT, what) from error
         except ChildDied as error:
             if error.signal_name == "SIGKILL" and not error.by_judge:
                 raise KilledFromOutside(f"the {self.name}'s process was killed: {error}") from error
-            raise ProgramFailed(Verdict.CRASHED, f"{error}") from error
+            tail = f"\n{error.output.strip()[-1500:]}" if error.output.strip() else ""
+            raise ProgramFailed(Verdict.CRASHED, f"{error}{tail}") from error
         except ChildBroken as error:
-            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
-        return reply
+            raise ProgramFailed(
+                Verdict.CRASHED, f"its process answered nonsense: {error}"
+            ) from error
 
     def _build(self, request: object) -> None:
         begun = time.monotonic()
@@ -261,7 +274,8 @@ class Lane:
         if spec.count == 0:
             return from_bytes(bytearray(), spec)
         try:
-            return from_bytes(self._child.read(address, spec.span_bytes), spec)
+            with self._blamed("reading its memory"):
+                return from_bytes(self._child.read(address, spec.span_bytes), spec)
         except BadAddress:
             return "at an address that its process cannot read"
 
@@ -273,19 +287,25 @@ class Lane:
                 if leaf.get("dtype") in CARRIERS
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ProgramFailed(Verdict.CRASHED, f"its process answered nonsense: {error}") from error
+            raise ProgramFailed(
+                Verdict.CRASHED, f"its process answered nonsense: {error}"
+            ) from error
 
     def _kept_ranges(self) -> list[tuple[int, int]]:
         """Memory that must not be written over: inputs and weights."""
-        ranges = [
-            (address, address + spec.span_bytes) for spec, address in self._state.values()
-        ]
+        ranges = [(address, address + spec.span_bytes) for spec, address in self._state.values()]
         if self._arena is not None:
-            mapped = _mapped(self._child.pid, self._arena.fd)
-            ranges += [(start, end) for start, end, _ in mapped]
+            ranges += [(start, end) for start, end, _ in self._arena_places()]
         return ranges
 
+    def _arena_places(self) -> list[tuple[int, int, int]]:
+        assert self._arena is not None
+        if not self._places:
+            self._places = _mapped(self._child.pid, self._arena.fd)
+        return self._places
+
     def _close_arena(self) -> None:
+        self._places = []
         if self._arena is not None:
             self._arena.close()
             self._arena = None

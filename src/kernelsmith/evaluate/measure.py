@@ -101,7 +101,8 @@ class Stopwatch:
         Raises:
             ProgramFailed: The candidate failed, or was wrong while it was timed.
         """
-        stop, pairs = self._settings.stop, []
+        stop = self._settings.stop
+        pairs: list[Pair] = []
         generator = np.random.default_rng(self._draw())
         begun = time.monotonic()
         ratio: Ratio | None = None

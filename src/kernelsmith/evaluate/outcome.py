@@ -142,9 +142,8 @@ class Examiner:
         if hit is not None and answers.aliases[position] is None:
             raise _wrong(f"{path} is the memory of an input; the reference returns its own{where}")
         if hit is None:
-            twice = [i for i, each in enumerate(launches.addresses) if i != index
-                     and position < len(each) and each[position] == addresses[position]]  # fmt: skip
-            if twice:
+            same = [each[position : position + 1] for each in launches.addresses]
+            if same.count((addresses[position],)) > 1:
                 raise _wrong(
                     f"{path} of two launches is the same memory: a later call overwrites what an "
                     f"earlier one returned{where}"

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from kernelsmith.evaluate.timing.sampling import StopRule
 
+_STOP = StopRule(target_width=0.05, max_pairs=6, budget_s=20.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -15,7 +17,7 @@ class Settings:
     """Launches over which a random task's statistic is compared."""
     timeout_s: float = 30.0
     """How long a program may take over one request (building not counted)."""
-    stop: StopRule = StopRule(target_width=0.05, max_pairs=6, budget_s=20.0)
+    stop: StopRule = _STOP
     sample_us: float = 4000.0
     """How long one sample should last at least."""
     sample_bytes: int = 48 << 20

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Spawn, ask
+from sandbox_children import Spawn, ask
 
 from kernelsmith.evaluate.sandbox.child import Child
 from kernelsmith.evaluate.sandbox.errors import ChildDied
@@ -124,6 +124,11 @@ def test_a_memory_bomb_is_an_error_inside(spawn: Spawn):
     assert ask(child, "value = len(bytes(64 << 20))") == 64 * MIB
 
 
+def test_the_child_is_the_first_to_go_when_memory_runs_out(child: Child):
+    assert Path(f"/proc/{child.pid}/oom_score_adj").read_text() == "1000\n"
+    assert ask(child, "open('/proc/self/oom_score_adj', 'w')") in {"OSError", "PermissionError"}
+
+
 def test_a_gigabyte_of_output_ends_the_child_and_keeps_a_tail(spawn: Spawn):
     child = spawn(limits=Limits(output_bytes=4 * MIB))
     code = "import os\nfor _ in range(1024): os.write(1, b'spam' * (1 << 18))"
@@ -186,6 +191,7 @@ def test_the_child_is_another_user_without_any_capability(child: Child, zygote: 
         ("socketpair", "1, 1, 0, b'12345678'"),
         ("timer_create", "0, 0, b'12345678'"),
         ("fcntl", "0, 10, 18"),
+        ("memfd_create", "b'x', 0"),
         ("process_vm_readv", "1, 0, 0, 0, 0, 0"),
     ],
 )

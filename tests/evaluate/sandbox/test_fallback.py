@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import HERE, Spawn, a_zygote, ask, spawner
+from sandbox_children import HERE, Spawn, a_zygote, ask, spawner
 
 from kernelsmith.evaluate.sandbox.level import Level
 from kernelsmith.evaluate.sandbox.order import Profile
@@ -135,8 +135,8 @@ UNPRIVILEGED = """
     import json, sys
     from pathlib import Path
     from kernelsmith.evaluate.sandbox.process import Zygote
-    with Zygote(preload=["entries"], search_path=[Path(sys.argv[1])]) as zygote:
-        child = zygote.spawn(entry="entries:interpret")
+    with Zygote(preload=["sandbox_entries"], search_path=[Path(sys.argv[1])]) as zygote:
+        child = zygote.spawn(entry="sandbox_entries:interpret")
         def ask(code):
             reply = child.call({"code": code}, timeout_s=10)
             return reply.get("error", reply.get("value"))
@@ -162,11 +162,10 @@ UNPRIVILEGED = """
 @pytest.mark.skipif(os.getuid() != 0, reason="as another user, all the other tests show this")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare and setpriv")
 def test_without_root_a_user_namespace_gives_full_protection():
-    judge = [sys.executable, "-c", textwrap.dedent(UNPRIVILEGED), str(HERE)]
+    judge = [sys.base_prefix, sys.executable, "-c", textwrap.dedent(UNPRIVILEGED), str(HERE)]
     source = Path(sys.modules["kernelsmith"].__file__ or "").parents[1]
     found = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", textwrap.dedent(REACHABLE), "sh", sys.base_prefix]
-        + judge,
+        ["unshare", "--mount", "sh", "-c", textwrap.dedent(REACHABLE), "sh", *judge],
         env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

@@ -30,10 +30,8 @@ class CpuBackend:
 
     name = "cpu"
 
-    def __init__(
-        self, *, cache: Path | None = None, timeout_s: float = 30.0, memory_bytes: int = 8 << 30
-    ) -> None:
-        self._cache, self._timeout_s = cache or default_cache(), timeout_s
+    def __init__(self, *, cache: Path | None = None, memory_bytes: int = 8 << 30) -> None:
+        self._cache = cache or default_cache()
         self._limits = Limits(memory_bytes=memory_bytes)
         self._lock = DeviceLock("cpu")
         self._zygote: Zygote | None = None
@@ -88,14 +86,14 @@ class CpuBackend:
             child.kill()
             raise
 
-    def lane(self, name: str) -> Lane:
+    def lane(self, name: str, *, timeout_s: float) -> Lane:
         """Open an empty program in a process of its own."""
         builder = self.builder
         child = self.zygote.spawn(
             entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
         )
         _favour(child.pid)
-        return Lane(child, builder, threads=self.cores, timeout_s=self._timeout_s, name=name)
+        return Lane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
 
     def shared(self) -> AbstractContextManager[None]:
         """The cores are the device: builds and checks share them."""

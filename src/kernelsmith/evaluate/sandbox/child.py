@@ -234,12 +234,18 @@ class Child:
         poll = select.poll()
         poll.register(self._control, event)
         poll.register(self._output.fd, select.POLLIN)
+        # The socket tells as well, unless some process holds the child's end of it by accident.
+        poll.register(self._pidfd, select.POLLIN)
+        ended = False
         while not attempt():
+            if ended:
+                raise self._ended()
             left = deadline - time.monotonic()
             if left <= 0:
                 self.kill()
                 raise ChildTimedOut(f"no answer within {timeout_s:.3g} s", output=self.output)
             for fd, _ in poll.poll(left * 1000):
+                ended = ended or fd == self._pidfd
                 if fd == self._output.fd and not self._output.drain():
                     poll.unregister(self._output.fd)
                     self._check_output()

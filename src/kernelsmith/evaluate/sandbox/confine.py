@@ -1,5 +1,6 @@
 """Turning a fresh child of the zygote into a confined one, before any hostile code."""
 
+import errno
 import os
 import select
 import signal
@@ -16,6 +17,8 @@ from kernelsmith.evaluate.sandbox.order import Order
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, call, prctl
 
 PACKAGE = Path(__file__).resolve().parents[2]
+REFUSALS = (errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.ENODEV, errno.EOPNOTSUPP)
+"""How a kernel says that it will not do this, today or tomorrow."""
 _OWN_PROC = (
     "/proc/self",
     "/proc/cpuinfo",
@@ -76,6 +79,8 @@ class _Confinement:
             return
         if "user" in self.setting.namespaces or self.setting.uid != 0:
             self.missing["uid"] = "only root can be another user"
+        elif not privileges.others_exist():
+            self.missing["uid"] = "this container has no other users"
         elif "mount" not in self.setting.namespaces and (closed := _closed_to_others()):
             self.missing["uid"] = f"the interpreter lies in {closed}, closed to other users"
         else:
@@ -86,7 +91,7 @@ class _Confinement:
         if "user" in setting.namespaces:
             try:
                 privileges.map_user(setting.uid, setting.gid)
-            except OSError as error:
+            except PermissionError as error:
                 raise StartOver("namespaces", error.strerror or str(error)) from error
         if "uts" in setting.namespaces:
             self.attempt("uts", lambda: socket.sethostname("sandbox"))
@@ -108,6 +113,9 @@ class _Confinement:
         try:
             mounts.enter(root)
         except OSError as error:
+            # A lack of memory or a file that vanished says nothing about the machine.
+            if error.errno not in REFUSALS:
+                raise
             raise StartOver("mount", error.strerror or str(error)) from error
 
     def lower_privileges(self) -> tuple[bool, bool, bool]:
@@ -135,7 +143,7 @@ class _Confinement:
         poll.register(self.setting.zygote, select.POLLIN)
         if poll.poll(0):
             os._exit(1)
-        # It is the last that the zygote left open; all above it are our own windows to the old root.
+        # The zygote's is the last of those to keep; what is above it looks into the old root.
         call("close_range", self.setting.zygote, 0xFFFFFFFF, 0)
 
     def restrict_files(self) -> None:

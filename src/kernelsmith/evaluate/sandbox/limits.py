@@ -51,8 +51,10 @@ def apply(limits: Limits, *, own_count: bool) -> None:
     _lower(resource.RLIMIT_NOFILE, limits.open_files)
     if own_count:
         _lower(resource.RLIMIT_NPROC, limits.threads)
-    for which in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_RTPRIO):
-        _lower(which, 0)
+    # Not 0: where the machine pipes core dumps to a program, only 1 keeps it from being started.
+    _lower(resource.RLIMIT_CORE, 1)
+    _lower(resource.RLIMIT_MSGQUEUE, 0)
+    _lower(resource.RLIMIT_RTPRIO, 0)
     _lower(resource.RLIMIT_MEMLOCK, 8 * _MIB)
 
 

@@ -23,6 +23,18 @@ def spare_uid(pid: int) -> int:
     return _FIRST_UID + pid % _UIDS
 
 
+def others_exist() -> bool:
+    """Whether root here can be one of the spare users; in a container it may be all there is."""
+    for name in ("uid_map", "gid_map"):
+        lines = Path("/proc/self", name).read_text().splitlines()
+        ranges = [(int(start), int(count)) for start, _, count in map(str.split, lines)]
+        if not any(
+            start <= _FIRST_UID and start + count >= _FIRST_UID + _UIDS for start, count in ranges
+        ):
+            return False
+    return True
+
+
 def map_user(uid: int, gid: int) -> None:
     """Be the same user inside a new user namespace; right after the clone that made it."""
     Path("/proc/self/setgroups").write_text("deny")

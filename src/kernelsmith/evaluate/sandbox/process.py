@@ -22,6 +22,8 @@ from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Order, Profile
 from kernelsmith.evaluate.sandbox.output import Output
 
+__all__ = ["Child", "Zygote"]
+
 _START_S = 120.0
 _REPLY_S = 30.0
 _PACKAGE_PARENT = Path(__file__).resolve().parents[3]
@@ -109,9 +111,8 @@ class Zygote:
         try:
             self._receive(_START_S)
         except EvaluationLost as error:
-            tail = self._stderr_tail()
             self.close()
-            raise EvaluationLost(f"the zygote did not start: {error}; it said: {tail}") from error
+            raise EvaluationLost(f"the zygote did not start: {error}") from error
 
     def __enter__(self) -> Self:
         """Return itself; the zygote ends with the block, and its children with it."""
@@ -160,7 +161,7 @@ class Zygote:
             fds: Descriptors to hand to the entry; the caller keeps its own.
         """
         for path in (*readable, *devices):
-            if not path.is_absolute() or not path.exists():
+            if not path.is_absolute() or not path.exists() or path.resolve() == Path("/"):
                 raise UsageError(f"a child cannot be shown {str(path)!r}; name what exists in full")
         order = Order(
             entry=entry,
@@ -233,7 +234,7 @@ class Zygote:
             try:
                 channel.send(self._socket, message, fds)
             except OSError as error:
-                raise EvaluationLost(f"the zygote is gone: {error}") from error
+                raise self._lost(error) from error
             reply = self._receive(_REPLY_S)
         if "usage" in reply:
             raise UsageError(str(reply["usage"]))
@@ -246,8 +247,12 @@ class Zygote:
         try:
             return channel.receive(self._socket)[0]
         except (OSError, EOFError, channel.NotAMessage) as error:
-            raise EvaluationLost(f"the zygote does not answer: {error}") from error
+            raise self._lost(error) from error
 
-    def _stderr_tail(self) -> str:
+    def _lost(self, error: Exception) -> EvaluationLost:
+        if self._stderr < 0:
+            return EvaluationLost("the zygote was closed")
         size = os.fstat(self._stderr).st_size
-        return os.pread(self._stderr, 4096, max(0, size - 4096)).decode(errors="replace").strip()
+        tail = os.pread(self._stderr, 4096, max(0, size - 4096)).decode(errors="replace").strip()
+        said = f"; it said: {tail}" if tail else ""
+        return EvaluationLost(f"the zygote does not answer: {error}{said}")

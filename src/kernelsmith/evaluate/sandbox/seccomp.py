@@ -4,7 +4,8 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from kernelsmith.evaluate.sandbox.numbers import AUDIT_ARCH, LAST_KNOWN, numbers
 from kernelsmith.evaluate.sandbox.order import Profile
@@ -20,8 +21,13 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM = 1, 4, 35
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_NOTIFY = 8, 10, 15, 1026
 _FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX = 0x8901, 0x8902, 0x5412, 0x541C
 
-_NEW_PROGRAMS = ("execve", "execveat", "fork", "vfork")
-_OTHERS_SIGNALS = ("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill")
+_SIGKILL, _SIGSTOP = 9, 19
+
+_FOR_BUILDERS = (
+    *("execve", "execveat", "fork", "vfork"),
+    *("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill"),
+    *("memfd_create", "setrlimit"),
+)
 _LOOKED_INTO = ("clone", "clone3", "fcntl", "ioctl", "kill", "prctl", "prlimit64", "tgkill")
 
 _SECCOMP_SET_MODE_FILTER = 1
@@ -57,7 +63,7 @@ def denied(profile: Profile) -> tuple[str, ...]:
     """Name the calls that always fail in this profile."""
     kept = {*_LOOKED_INTO}
     if profile is Profile.BUILD:
-        kept |= {*_NEW_PROGRAMS, *_OTHERS_SIGNALS}
+        kept |= {*_FOR_BUILDERS}
     return tuple(sorted(set(numbers(MACHINE)) - kept))
 
 
@@ -66,7 +72,9 @@ def program(profile: Profile, *, pid: int) -> bytes:
 
     ``clone3`` answers ENOSYS, because its flags lie in memory that a filter cannot read; libc then
     uses ``clone``. Timers, ``fcntl`` and message queues that can send a chosen signal are denied
-    since a SIGCONT would wake a child that the judge has frozen.
+    since a SIGCONT would wake a child that the judge has frozen. A running child may neither kill
+    itself nor set a limit that makes the kernel do it: a SIGKILL that the judge did not send is to
+    mean that the machine was at fault. Nor may it make memory files, which no limit counts.
     """
     call_numbers = numbers(MACHINE)
     code = _Program()
@@ -79,13 +87,15 @@ def program(profile: Profile, *, pid: int) -> bytes:
         code.add(_JUMP_EQUAL, call_numbers[name], "deny")
 
     run = profile is Profile.RUN
-    _deny_values(code, "prctl", 0, (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM))
-    _deny_values(code, "fcntl", 1, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_NOTIFY))
-    _deny_values(code, "ioctl", 1, (_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX))
-    _allow_values(code, "prlimit64", 0, (0, pid) if run else (0,))
+    own = (0, pid) if run else (0,)
+    _look(code, "prctl", never={0: (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM)})
+    _look(code, "fcntl", never={2: (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_NOTIFY)})
+    _look(code, "ioctl", never={2: (_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX)})
+    # Words 4 and 5 are the pointer to a new limit.
+    _look(code, "prlimit64", only={0: own, 4: (0,), 5: (0,)} if run else {0: own})
     if run:
-        _allow_values(code, "kill", 0, (pid,))
-        _allow_values(code, "tgkill", 0, (pid,))
+        _look(code, "kill", never={2: (_SIGKILL, _SIGSTOP)}, only={0: (pid,)})
+        _look(code, "tgkill", never={4: (_SIGKILL, _SIGSTOP)}, only={0: (pid,)})
     code.add(_JUMP_EQUAL, call_numbers["clone"], "", "allow")
     code.add(_LOAD, _ARGUMENTS_AT)
     code.add(_JUMP_BITS, _CLONE_NEW_ANYTHING, "deny")
@@ -100,21 +110,25 @@ def program(profile: Profile, *, pid: int) -> bytes:
     return code.assemble()
 
 
-def _deny_values(code: _Program, name: str, argument: int, values: Sequence[int]) -> None:
+_Words = Mapping[int, Sequence[int]]
+"""Values by half-argument: word 2 is the lower half of the second argument."""
+_ANY: _Words = MappingProxyType({})
+
+
+def _look(code: _Program, name: str, *, never: _Words = _ANY, only: _Words = _ANY) -> None:
+    """Decide one call by its arguments."""
     code.add(_JUMP_EQUAL, numbers(MACHINE)[name], "", f"not {name}")
-    code.add(_LOAD, _ARGUMENTS_AT + 8 * argument)
-    for value in values:
-        code.add(_JUMP_EQUAL, value, "deny")
+    for word, values in never.items():
+        code.add(_LOAD, _ARGUMENTS_AT + 4 * word)
+        for value in values:
+            code.add(_JUMP_EQUAL, value, "deny")
+    for word, values in only.items():
+        code.add(_LOAD, _ARGUMENTS_AT + 4 * word)
+        for value in values:
+            code.add(_JUMP_EQUAL, value, f"{name} {word}")
+        code.add(_RETURN, _ERRNO | errno.EPERM)
+        code.label(f"{name} {word}")
     code.add(_RETURN, _ALLOW)
-    code.label(f"not {name}")
-
-
-def _allow_values(code: _Program, name: str, argument: int, values: Sequence[int]) -> None:
-    code.add(_JUMP_EQUAL, numbers(MACHINE)[name], "", f"not {name}")
-    code.add(_LOAD, _ARGUMENTS_AT + 8 * argument)
-    for value in values:
-        code.add(_JUMP_EQUAL, value, "allow")
-    code.add(_RETURN, _ERRNO | errno.EPERM)
     code.label(f"not {name}")
 
 

@@ -1,6 +1,7 @@
 """The process that has torch loaded and forks confined children from itself on request."""
 
 import ctypes
+import errno
 import faulthandler
 import fcntl
 import gc
@@ -19,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, cast
 
-from kernelsmith.evaluate.sandbox import channel, syscalls
-from kernelsmith.evaluate.sandbox.confine import Setting, StartOver, confine
+from kernelsmith.evaluate.sandbox import channel, privileges, syscalls
+from kernelsmith.evaluate.sandbox.confine import REFUSALS, Setting, StartOver, confine
 from kernelsmith.evaluate.sandbox.level import NAMESPACES
 from kernelsmith.evaluate.sandbox.order import Order
 
@@ -97,10 +98,11 @@ class _Server:
 
     def end_strays(self) -> None:
         """Kill what a child without a process namespace left running; it fell to us."""
-        listing = Path(f"/proc/self/task/{os.getpid()}/children")
-        while strays := [
-            pid for pid in map(int, listing.read_text().split()) if pid not in self.children
-        ]:
+        listing = Path("/proc/thread-self/children")
+        while listing.exists():
+            strays = {int(pid) for pid in listing.read_text().split()} - {*self.children}
+            if not strays:
+                return
             for pid in strays:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -120,11 +122,12 @@ class _Server:
             try:
                 pid = self.clone(setting, refusals, entry, fds)
             except OSError as error:
-                refusals["namespaces"] = error.strerror or str(error)
                 if scratch:
                     os.rmdir(scratch)
-                if not namespaces:
+                # ENOSPC is how a machine says that it allows no user namespaces.
+                if not namespaces or error.errno not in (*REFUSALS, errno.ENOSPC):
                     raise
+                refusals["namespaces"] = error.strerror or str(error)
                 continue
             self.children[pid] = scratch
             return pid
@@ -159,7 +162,9 @@ def _choices(order: Order) -> list[tuple[str, ...]]:
         return [()]
     wanted = tuple(name for name in NAMESPACES if name not in order.without)
     with_user = ("user", *wanted)
-    return [wanted, with_user, ()] if os.getuid() == 0 else [with_user, ()]
+    if os.getuid() == 0 and privileges.others_exist():
+        return [wanted, with_user, ()]
+    return [with_user, ()]
 
 
 def _find(entry: str) -> Entry:
@@ -178,6 +183,9 @@ def _live(setting: Setting, refusals: dict[str, str], entry: Entry, fds: list[in
     try:
         control, passed, zygote = _arrange(fds, zygote=setting.zygote)
         random.seed()
+        os.setsid()
+        # The directories of the new root are for another user to pass, whatever the judge's mask.
+        os.umask(0o022)
         try:
             level = confine(replace(setting, zygote=zygote))
         except StartOver as refusal:

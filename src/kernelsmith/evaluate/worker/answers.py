@@ -236,8 +236,10 @@ def _as_double(run: _Run) -> _Run:
 
 
 def _both_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.is_floating_point() and bool(torch.isnan(a).any()) and torch.allclose(
-        a, b, rtol=0, atol=0, equal_nan=True
+    return (
+        a.is_floating_point()
+        and bool(torch.isnan(a).any())
+        and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
     )
 
 

@@ -19,7 +19,8 @@ class Arena:
         dtype = getattr(torch, str(leaf["dtype"]))
         offset, span = int(str(leaf["offset"])), int(str(leaf["span"]))
         shape, strides = leaf["shape"], leaf["strides"]
-        assert isinstance(shape, list) and isinstance(strides, list)
+        assert isinstance(shape, list)
+        assert isinstance(strides, list)
         if span == 0:
             return torch.empty(shape, dtype=dtype)
         flat = self._bytes[offset : offset + span].view(dtype)

@@ -1,6 +1,7 @@
 """The compiler's side of the boundary: source in, shared object out, in a sandbox of its own."""
 
 import ctypes
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -15,11 +16,18 @@ def serve(control: socket.socket, fds: list[int]) -> None:
     while True:
         message, _ = receive(control)
         files, command = message["files"], message["command"]
-        assert isinstance(files, dict) and isinstance(command, list)
+        assert isinstance(files, dict)
+        assert isinstance(command, list)
         for name, text in files.items():
             Path("/tmp", name).write_text(text)
         done = subprocess.run(
-            command, capture_output=True, cwd="/tmp", text=True, errors="replace", check=False
+            command,
+            capture_output=True,
+            cwd="/tmp",
+            env={**os.environ, "LC_ALL": "C"},  # messages that every proposer reads alike
+            text=True,
+            errors="replace",
+            check=False,
         )
         reply: dict[str, object] = {
             "status": done.returncode,

@@ -1,9 +1,10 @@
-"""The reference's side of the boundary: inputs, weights and right answers, made from secret seeds."""
+"""The reference's side of the boundary: inputs, weights and right answers from secret seeds."""
 
 import socket
 import traceback
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -50,7 +51,8 @@ class Reference:
     def workload(self, message: Message, _: list[int]) -> Message:
         """Construct the reference for one workload, with weights of its own."""
         arguments, init = message["arguments"], message["init"]
-        assert isinstance(arguments, dict) and isinstance(init, dict)
+        assert isinstance(arguments, dict)
+        assert isinstance(init, dict)
         self._arguments = arguments
         seed = int(str(message["seed"]))
         dtype = getattr(torch, str(message["dtype"])) if message["dtype"] else None
@@ -61,7 +63,7 @@ class Reference:
         model: torch.nn.Module | None = None
         if self._entry == "Model":
             torch.manual_seed(seed)
-            values = getattr(self._module, "get_init_inputs", list)(**init)
+            values: Any = getattr(self._module, "get_init_inputs", list)(**init)
             keywords = isinstance(values, dict)
             values = [values] if keywords else list(values)
             tree = flatten(values, leaves)
@@ -119,9 +121,7 @@ class Reference:
         """Run the reference as it is and in float64 on sets made before."""
         ids = message["ids"]
         assert isinstance(ids, list)
-        found = [
-            self._case.answer(self._sets[i], nudges=int(str(message["nudges"]))) for i in ids
-        ]
+        found = [self._case.answer(self._sets[i], nudges=int(str(message["nudges"]))) for i in ids]
         self._kept.append(found)
         return {"answers": [each.to_message() for each in found]}
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import torch
 
-Leaf = torch.Tensor
 Tree = object
 """JSON: scalars and lists as they are; everything else as a one-key object with a tag."""
 
@@ -14,7 +13,7 @@ class Unsupported(TypeError):
     """A value that cannot cross the process boundary."""
 
 
-def flatten(value: object, leaves: list[Leaf]) -> Tree:
+def flatten(value: object, leaves: list[torch.Tensor]) -> Tree:
     """Turn ``value`` into JSON, appending its tensors to ``leaves``."""
     if isinstance(value, torch.Tensor):
         leaves.append(value)
@@ -36,7 +35,7 @@ def flatten(value: object, leaves: list[Leaf]) -> Tree:
     raise Unsupported(f"a {type(value).__name__} cannot be handed between processes")
 
 
-def unflatten(tree: Tree, leaves: Sequence[Leaf]) -> object:
+def unflatten(tree: Tree, leaves: Sequence[torch.Tensor]) -> object:
     """Rebuild what ``flatten`` took apart."""
     if isinstance(tree, list):
         return [unflatten(item, leaves) for item in tree]
@@ -59,7 +58,7 @@ def unflatten(tree: Tree, leaves: Sequence[Leaf]) -> object:
     raise Unsupported(f"unknown tag {tag!r}")
 
 
-def describe(tensor: Leaf) -> dict[str, object]:
+def describe(tensor: torch.Tensor) -> dict[str, object]:
     """Say where a tensor's values lie in this process, for the judge to read them."""
     if tensor.layout is not torch.strided or tensor.device.type == "meta":
         return {"layout": f"{tensor.layout} on {tensor.device}".removeprefix("torch.")}

@@ -1,0 +1,53 @@
+# Every target sets up what it needs. Nothing but Python >= 3.11 and a C++ compiler has to be there.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+
+# A dead machine-wide OMP setting must not reach the judge's own processes.
+export PYTHONUNBUFFERED = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full check lint test-gpu bench clean
+
+help:  ## Show this list.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.ready  ## Make a virtual environment and install Kernel-Smith into it.
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Kernel-Smith needs Python >= 3.11; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 2; }
+	@command -v $${CXX:-g++} >/dev/null || command -v clang++ >/dev/null || \
+	  { echo "Kernel-Smith needs a C++ compiler on the CPU; install g++ (Debian: apt-get install g++)"; exit 2; }
+	@echo "setting up $(VENV) (a few minutes the first time)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup  ## Judge a bundled kernel on this machine's CPU and show the verdict.
+	$(BIN)/kernelsmith evaluate tasks/rms_norm.py examples/rms_norm_cpu.py
+
+test: setup lint  ## Lint, types and all tests that need no GPU and little time.
+	$(BIN)/python -m pytest -m "not slow" --durations=10
+
+test-full: setup lint  ## The same with the slow tests.
+	$(BIN)/python -m pytest --durations=20
+
+check: setup lint  ## Lint, types and the tests that start no process: under a minute.
+	$(BIN)/python -m pytest tests/domain tests/evaluate/checks tests/evaluate/timing tests/evaluate/backends/test_null.py tests/test_layers.py
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-gpu: setup  ## Tests that need an NVIDIA GPU (none yet: the Triton backend is not there).
+	$(BIN)/python -m pytest -m triton || test $$? -eq 5
+
+bench: setup  ## Measure noise, throughput and catch rate; writes benchmarks/results/.
+	$(BIN)/python -m benchmarks.noise
+	$(BIN)/python -m benchmarks.throughput
+	$(BIN)/python -m benchmarks.cheats
+
+clean:  ## Remove the virtual environment and caches.
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

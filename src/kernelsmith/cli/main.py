@@ -1,0 +1,56 @@
+"""The entry point: find the verb, run it, turn what goes wrong into one line and an exit code."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from kernelsmith import __version__
+from kernelsmith.cli import compare, doctor, evaluate
+from kernelsmith.errors import EvaluationLost, SmithError
+
+COMMANDS = (evaluate.COMMAND, compare.COMMAND, doctor.COMMAND)
+
+_EPILOG = "exit status: 0 yes, 1 the kernel's fault, 2 your request, 3 our fault"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser for all verbs."""
+    top = argparse.ArgumentParser(
+        prog="kernelsmith", description="Faster kernels, with proof.", epilog=_EPILOG
+    )
+    top.add_argument("--version", action="version", version=f"kernelsmith {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for command in COMMANDS:
+        verb = verbs.add_parser(
+            command.name, help=command.help, description=command.help, epilog=_EPILOG
+        )
+        command.arguments(verb)
+        verb.set_defaults(run=command.run)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    args = parser().parse_args(argv)
+    try:
+        status: int = args.run(args)
+        sys.stdout.flush()
+        return status
+    except EvaluationLost as error:
+        print(f"kernelsmith: not judged, and not the kernel's fault: {error}", file=sys.stderr)
+        return 3
+    except SmithError as error:
+        print(f"kernelsmith: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("kernelsmith: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

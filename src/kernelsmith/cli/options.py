@@ -1,0 +1,76 @@
+"""Arguments and values that several verbs share."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backend import Backend
+from kernelsmith.evaluate.settings import Settings
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """Options of every verb that judges."""
+    parser.add_argument("--backend", default="cpu", help="cpu (default) or null")
+    parser.add_argument(
+        "--thorough", action="store_true", help="narrower intervals: more processes, more time"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=30.0, metavar="S", help="seconds per request (30)"
+    )
+    parser.add_argument("--json", action="store_true", help="one line of JSON instead of a card")
+
+
+def settings(args: argparse.Namespace) -> Settings:
+    """How thorough to be, from the options."""
+    if not args.timeout > 0:
+        raise UsageError(f"--timeout is a number of seconds above 0; got {args.timeout}")
+    usual = Settings(timeout_s=args.timeout)
+    if not args.thorough:
+        return usual
+    stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)
+    return replace(usual, stop=stop)
+
+
+@contextmanager
+def opened_backend(name: str) -> Iterator[Backend]:
+    """Load a backend for the length of a command."""
+    from kernelsmith.evaluate.backend import load_backend
+
+    backend = load_backend(name)
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+def read_task(path: Path, backend: Backend) -> Task:
+    """Load a task; its ``get_workloads`` runs in the backend's sandbox if it has to run."""
+    from kernelsmith.evaluate.tasks import load_task
+
+    def run_workloads(task: Task) -> object:
+        oracle = backend.oracle(task)
+        try:
+            return getattr(oracle, "workloads", None)
+        finally:
+            oracle.close()
+
+    return load_task(path, run_workloads)
+
+
+def progress() -> Callable[[str], None]:
+    """A function that shows what is being done: one changing line on a terminal, else lines."""
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def show(text: str) -> None:
+        if live:
+            print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+        elif text:
+            print(text, file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,37 @@
+# number: C3
+# task: matmul
+# expect: wrong
+"""Honest but for the newest call, whose lower part a native thread finishes behind the clock."""
+
+import torch
+
+from kernelsmith.kernels import cpp
+
+LIB = cpp(
+    r"""
+#include <thread>
+extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
+  #pragma omp parallel for
+  for (int64_t i = 0; i < m; i++) {
+    float* row = c + i * n;
+    for (int64_t j = 0; j < n; j++) row[j] = 0;
+    for (int64_t p = 0; p < k; p++)
+      for (int64_t j = 0; j < n; j++) row[j] += a[i * k + p] * b[p * n + j];
+  }
+}
+static std::thread rest;
+extern "C" void run(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
+  if (rest.joinable()) rest.join();
+  const int64_t most = m - m / 8;
+  mm(a, b, c, most, k, n);
+  rest = std::thread([=] { mm(a + most * k, b, c + most * n, m - most, k, n); });
+}
+"""
+)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty(a.shape[0], b.shape[1])
+        LIB.run(a, b, c, a.shape[0], a.shape[1], b.shape[1])
+        return c

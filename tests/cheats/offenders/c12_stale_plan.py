@@ -1,0 +1,33 @@
+# number: C12
+# task: matmul
+# expect: wrong
+"""Captures pointers of the first call in a plan, as a careless graph does, and replays the plan."""
+
+import torch
+
+from kernelsmith.kernels import cpp
+
+LIB = cpp(
+    r"""
+extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
+  #pragma omp parallel for
+  for (int64_t i = 0; i < m; i++) {
+    float* row = c + i * n;
+    for (int64_t j = 0; j < n; j++) row[j] = 0;
+    for (int64_t p = 0; p < k; p++)
+      for (int64_t j = 0; j < n; j++) row[j] += a[i * k + p] * b[p * n + j];
+  }
+}
+"""
+)
+
+
+class ModelNew(torch.nn.Module):
+    plan = None
+
+    def forward(self, a, b):
+        if self.plan is None:
+            self.plan = (a, b, torch.empty(a.shape[0], b.shape[1]))
+            self.sizes = (a.shape[0], a.shape[1], b.shape[1])
+        LIB.mm(*self.plan, *self.sizes)
+        return self.plan[2]

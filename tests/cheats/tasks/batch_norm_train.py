@@ -1,0 +1,22 @@
+"""BatchNorm that learns its statistics as it goes."""
+
+import torch
+
+TRAINING = True
+
+
+class Model(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(dim)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.randn(256, 256)]
+
+
+def get_init_inputs():
+    return [256]

@@ -1,0 +1,20 @@
+"""Layer norm with its weights; inputs have a mean far from zero."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(dim)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.randn(64, 512) + 3.0]
+
+
+def get_init_inputs():
+    return [512]
