@@ -36,7 +36,7 @@ class Animal:
     behaviour: tuple[Verdict, ...]
     """With the static guard off: what the evidence alone says."""
     slow: bool = False
-    """Whether judging it takes minutes the first time; such ones run with ``-m slow`` only."""
+    """Whether judging it takes a minute the first time; its test is marked ``slow``."""
 
     @property
     def candidate(self) -> Candidate:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
-from kernelsmith.cli.options import add_judging, opened_backend, progress, read_task, settings
+from kernelsmith.cli.options import add_judging, opened_backend, progress, settings
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +15,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from kernelsmith.api import load_task
     from kernelsmith.cli.card import print_card
     from kernelsmith.domain.codec import dumps
     from kernelsmith.domain.evaluation import Verdict
@@ -25,7 +26,7 @@ def _run(args: argparse.Namespace) -> int:
     a, b = (load_candidate(path, args.backend) for path in (args.a, args.b))
     show = progress()
     with opened_backend(args.backend) as backend:
-        task = read_task(args.task, backend)
+        task = load_task(args.task, backend=backend)
         evaluator = LocalEvaluator(backend, chosen)
         show(f"judging {args.a.name} ...")
         first = evaluator.judge(task, a)

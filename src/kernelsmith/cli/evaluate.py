@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
-from kernelsmith.cli.options import add_judging, opened_backend, progress, read_task, settings
+from kernelsmith.cli.options import add_judging, opened_backend, progress, settings
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from kernelsmith.api import load_task
     from kernelsmith.cli.card import print_card
     from kernelsmith.domain.codec import dumps
     from kernelsmith.domain.evaluation import Verdict
@@ -28,7 +29,7 @@ def _run(args: argparse.Namespace) -> int:
     baseline = load_candidate(args.baseline, args.backend) if args.baseline else None
     show = progress()
     with opened_backend(args.backend) as backend:
-        task = read_task(args.task, backend)
+        task = load_task(args.task, backend=backend)
         show(f"judging {args.candidate.name} on {task.name} ...")
         found = LocalEvaluator(backend, chosen).judge(task, candidate, baseline=baseline)
         show("")

@@ -6,9 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend
 from kernelsmith.evaluate.settings import Settings
@@ -47,20 +45,6 @@ def opened_backend(name: str) -> Iterator[Backend]:
         yield backend
     finally:
         backend.close()
-
-
-def read_task(path: Path, backend: Backend) -> Task:
-    """Load a task; its ``get_workloads`` runs in the backend's sandbox if it has to run."""
-    from kernelsmith.evaluate.tasks import load_task
-
-    def run_workloads(task: Task) -> object:
-        oracle = backend.oracle(task)
-        try:
-            return getattr(oracle, "workloads", None)
-        finally:
-            oracle.close()
-
-    return load_task(path, run_workloads)
 
 
 def progress() -> Callable[[str], None]:

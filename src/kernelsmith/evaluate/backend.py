@@ -26,19 +26,28 @@ class Oracle(Protocol):
         """Construct the reference for a workload, with weights drawn from ``seed``."""
         ...
 
-    def weights(self, seed: int) -> State:
-        """Draw new weights for the current workload."""
+    def weights(self, seed: int, *, few: bool = False) -> State:
+        """Draw new weights for the current workload, or only a few elements of each."""
         ...
 
     def inputs(self, seeds: Sequence[int], variant: str = "plain") -> list[InputSet] | None:
         """Draw one set per seed; none where the variant does not apply to this task."""
         ...
 
-    def answers(self, sets: Sequence[InputSet], *, nudges: int = 4) -> list[Answers]:
-        """Say what is right for each set.
+    def answers(
+        self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
+    ) -> list[Answers]:
+        """Say what is right for each set, where launching those before may have changed buffers.
 
         Raises:
             UsageError: The reference itself fails on them.
+        """
+        ...
+
+    def shifted(self, chosen: InputSet, runs: int = 4) -> list[list[Tensor]]:
+        """Give the outputs in float64 on inputs that carry 18 bits, one list a run.
+
+        They say how much the task magnifies rounding; none where that cannot be had.
         """
         ...
 

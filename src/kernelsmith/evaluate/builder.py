@@ -55,13 +55,28 @@ class Builder:
                 f"no C++ compiler {wanted or 'g++ or clang++'} on this machine; install g++ "
                 "(Debian: apt-get install g++) or set CXX"
             )
-        return str(Path(found).resolve())
+        return found  # not resolved: some are wrappers that look at their own name
 
     @cached_property
     def version(self) -> str:
         """The compiler's own first line, part of every cache key."""
         done = subprocess.run([self.compiler, "--version"], capture_output=True, text=True)
         return done.stdout.splitlines()[0] if done.stdout else "unknown"
+
+    @cached_property
+    def _toolchain(self) -> list[Path]:
+        """Where the compiler keeps its parts; not every one lives under ``/usr``."""
+        asked = [f"-print-prog-name={name}" for name in ("cc1plus", "as", "ld")]
+        asked += [f"-print-file-name={n}" for n in ("include", "libgomp.spec", "libstdc++.so")]
+        named = (Path(self.compiler), Path(self.compiler).resolve())
+        # The folder above bin/ is the toolchain's own, unless it is the system's.
+        found = {path.parent for path in named} | {path.parent.parent for path in named}
+        for question in asked:
+            done = subprocess.run([self.compiler, question], capture_output=True, text=True)
+            path = Path(done.stdout.strip())
+            if path.is_absolute() and path.exists():
+                found |= {each if each.is_dir() else each.parent for each in (path, path.resolve())}
+        return sorted({Path(os.path.normpath(path)) for path in found} - {Path("/")})
 
     def build(self, request: BuildRequest) -> Artifact:
         """Return the shared object for ``request``, from the cache where it was built before.
@@ -91,7 +106,7 @@ class Builder:
         header = self._torch_header(request.flags)
         name = f"-DTORCH_EXTENSION_NAME={request.name}"
         include = ["-include", str(header), *_torch_flags()]
-        return [*base, *request.flags, *include, name, *tail], [header.parent]
+        return [*base, *request.flags, *include, name, *tail, *_torch_libraries()], [header.parent]
 
     def _torch_header(self, flags: Sequence[str]) -> Path:
         """Torch's headers, precompiled once per compiler and flags: minutes become seconds."""
@@ -118,7 +133,7 @@ class Builder:
             entry="kernelsmith.evaluate.worker.compiling:serve",
             profile=Profile.BUILD,
             limits=_LIMITS,
-            readable=[*readable, Path(self.compiler).parent],
+            readable=[*readable, *self._toolchain],
         )
         try:
             return self._compile(child, message)
@@ -158,6 +173,12 @@ def _torch_flags() -> list[str]:
         "-D_GLIBCXX_USE_CXX11_ABI=1",
         "-DTORCH_API_INCLUDE_EXTENSION_H",
     ]
+
+
+def _torch_libraries() -> list[str]:
+    """What an extension calls; loaded already where it runs, so no path to them is recorded."""
+    folder = Path(sysconfig.get_path("purelib")) / "torch" / "lib"
+    return [f"-L{folder}", *(f"-l{name}" for name in ("c10", "torch_cpu", "torch_python"))]
 
 
 def _cpu() -> str:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.evaluate.arena import Arena, poison
 from kernelsmith.evaluate.builder import Artifact, Builder, BuildFailed
@@ -24,6 +26,9 @@ from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
 from kernelsmith.kernels import BuildError, BuildRequest
 
 _MAX_OUTPUT_BYTES = 1 << 34
+_TICKS = os.sysconf("SC_CLK_TCK")
+_NONSENSE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a hostile reply may raise."""
 
 
 class Lane:
@@ -71,8 +76,8 @@ class Lane:
             )  # fmt: skip
         if "missing" in reply:
             raise ProgramFailed(Verdict.BUILD_FAILED, f"the source defines no {entry}")
-        self._note_state(reply["state"])
-        self.prepares = bool(reply["prepare"])
+        self._note_state(reply.get("state"))
+        self.prepares = bool(reply.get("prepare"))
 
     def state_mismatch(self, state: State) -> str | None:
         """Say which state-dict keys do not fit the reference's, or nothing."""
@@ -91,15 +96,18 @@ class Lane:
         return "; ".join(parts) or None
 
     def weights(self, state: State, *, first: bool, prepare: bool = False) -> None:
-        """Give the program the reference's weights, in place."""
+        """Give the program the reference's weights, in place; later ones without its knowledge."""
         if not state.keys:
+            return
+        if not first and not prepare:
+            self._overwrite(state)
             return
         with Arena.of_leaves(state.leaves) as arena:
             message = {
                 "do": "weights", "keys": list(state.keys), "leaves": arena.layout[0],
                 "first": first, "prepare": prepare,
             }  # fmt: skip
-            self._note_state(self._ask(message, fds=[arena.fd])["state"])
+            self._note_state(self._ask(message, fds=[arena.fd]).get("state"))
 
     def arrange(self, sets: Sequence[InputSet]) -> None:
         """Make one slot per set, and fill it."""
@@ -125,17 +133,24 @@ class Lane:
         reply, elapsed = self._exchange({"do": "run", "slots": list(slots)}, ())
         reply = self._accept(reply)
         try:
-            return Launches(
+            launches = Launches(
                 elapsed_us=elapsed,
                 waited_us=_waited_us(self._child.pid) - waited,
                 tree=reply["tree"],
                 specs=tuple(_spec(each) for each in reply["leaves"]),
                 addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except _NONSENSE as error:
             raise ProgramFailed(
                 Verdict.CRASHED, f"its process answered nonsense: {error}"
             ) from error
+        if len(launches.addresses) != len(slots):
+            raise ProgramFailed(
+                Verdict.CRASHED,
+                f"its process answered nonsense: {len(launches.addresses)} outputs of "
+                f"{len(slots)} launches",
+            )
+        return launches
 
     def outputs(self, launches: Launches, index: int) -> list[Tensor | str]:
         """Read one launch's outputs out of the frozen process; a text says why one is none."""
@@ -164,7 +179,7 @@ class Lane:
         kept = self._kept_ranges()
         for addresses in launches.addresses:
             for spec, address in zip(launches.specs, addresses, strict=False):
-                if isinstance(spec, str) or not spec.span_bytes:
+                if isinstance(spec, str) or not 0 < spec.span_bytes <= _MAX_OUTPUT_BYTES:
                     continue
                 if any(start <= address < end for start, end in kept):
                     continue
@@ -174,7 +189,7 @@ class Lane:
                         self._child.write(address, poison(spec.dtype, count))
                 except BadAddress:
                     continue  # read-only or gone; there is nothing left to mislead anyone
-        self._note_state(self._ask({"do": "release"})["state"])
+        self._note_state(self._ask({"do": "release"}).get("state"))
 
     def input_now(self, slot: int, leaf: int) -> Tensor:
         """What an input holds after the launches, read from the judge's own mapping."""
@@ -202,7 +217,12 @@ class Lane:
 
     def modules(self) -> list[str]:
         """Private torch modules that the program has loaded; its word can only convict it."""
-        return [str(name) for name in self._ask({"do": "modules"})["modules"]]
+        said = self._ask({"do": "modules"}).get("modules")
+        if not isinstance(said, list):
+            raise ProgramFailed(
+                Verdict.CRASHED, f"its process answered nonsense: {repr(said)[:200]}"
+            )
+        return [str(name) for name in said]
 
     def close(self) -> None:
         """End the process and give its memory back."""
@@ -279,17 +299,34 @@ class Lane:
         except BadAddress:
             return "at an address that its process cannot read"
 
-    def _note_state(self, described: list[tuple[str, dict[str, Any]]]) -> None:
+    def _note_state(self, described: Any) -> None:
         try:
             self._state = {
                 str(key): (spec_of(leaf), int(leaf["address"]))
                 for key, leaf in described
                 if leaf.get("dtype") in CARRIERS
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except _NONSENSE as error:
             raise ProgramFailed(
                 Verdict.CRASHED, f"its process answered nonsense: {error}"
             ) from error
+
+    def _overwrite(self, state: State) -> None:
+        """Store weights while the process is frozen: no hook runs, and no version counter moves."""
+        for key, leaf in zip(state.keys, state.leaves, strict=True):
+            if key not in self._state or leaf.spec.span_bytes == 0:
+                continue
+            spec, address = self._state[key]
+            same = (spec.dtype, spec.shape) == (leaf.spec.dtype, leaf.spec.shape)
+            if not same or spec.span_bytes > _MAX_OUTPUT_BYTES or min(spec.strides, default=0) < 0:
+                raise ProgramFailed(Verdict.WRONG, f"{key} has become something else: {spec}")
+            try:
+                with self._blamed("writing its weights"):
+                    raw = self._child.read(address, spec.span_bytes)  # gaps stay as they are
+                    np.copyto(from_bytes(raw, spec).values, leaf.tensor.values)
+                    self._child.write(address, raw)
+            except BadAddress as error:
+                raise ProgramFailed(Verdict.WRONG, f"{key} lies where nobody can write") from error
 
     def _kept_ranges(self) -> list[tuple[int, int]]:
         """Memory that must not be written over: inputs and weights."""
@@ -320,8 +357,13 @@ def _spec(described: dict[str, Any]) -> Spec | str:
 
 
 def _waited_us(pid: int) -> float:
-    """Time that the process's threads stood in line for a core, so far."""
-    total = 0
+    """Time that something else kept the cores from the process's threads, so far.
+
+    Threads standing in line behind other processes, and what a hypervisor gave to other machines.
+    """
+    with open("/proc/stat") as lines:
+        stolen = int(next(lines).split()[8]) * 1_000_000_000 // _TICKS
+    total = stolen
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             total += int((task / "schedstat").read_text().split()[1])

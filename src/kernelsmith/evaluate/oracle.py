@@ -60,9 +60,9 @@ class Oracle:
             training=self._task.training,
         )
 
-    def weights(self, seed: int) -> State:
-        """Draw new weights."""
-        return self._state(self._ask({"do": "weights", "seed": seed})["state"])
+    def weights(self, seed: int, *, few: bool = False) -> State:
+        """Draw new weights, or only a few elements of each."""
+        return self._state(self._ask({"do": "weights", "seed": seed, "few": few})["state"])
 
     def inputs(self, seeds: Sequence[int], variant: str = "plain") -> list[InputSet] | None:
         """Draw one set per seed; ``None`` where the variant does not apply."""
@@ -80,9 +80,14 @@ class Oracle:
             for each in reply["sets"]
         ]
 
-    def answers(self, sets: Sequence[InputSet], *, nudges: int = 4) -> list[Answers]:
-        """Say what is right for each set."""
-        asked = {"do": "answers", "ids": [each.id for each in sets], "nudges": nudges}
+    def answers(
+        self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
+    ) -> list[Answers]:
+        """Say what is right for each set, if those before were launched first."""
+        asked: dict[str, object] = {
+            "do": "answers", "ids": [each.id for each in sets], "nudges": nudges,
+            "before": [each.id for each in before],
+        }  # fmt: skip
         return [self._answers(each) for each in self._ask(asked)["answers"]]
 
     def try_answers(self, sets: Sequence[InputSet]) -> list[Answers] | None:
@@ -91,6 +96,11 @@ class Oracle:
             return self.answers(sets)
         except UsageError:
             return None
+
+    def shifted(self, chosen: InputSet, runs: int = 4) -> list[list[Tensor]]:
+        """Outputs in float64 on inputs that carry 18 bits, one list a run."""
+        said = self._ask({"do": "shifted", "id": chosen.id, "runs": runs})["runs"]
+        return [[self._tensor(each) for each in run] for run in said]
 
     def is_random(self, chosen: InputSet) -> bool:
         """Whether the reference gives other answers under another seed."""
@@ -159,6 +169,7 @@ class Oracle:
             tree=said["tree"],
             outputs=tuple(self._answer(each) for each in said["outputs"]),
             aliases=tuple(each["aliases"] for each in said["outputs"]),
+            kept=tuple(bool(each["kept"]) for each in said["outputs"]),
             mutated=tuple((leaf, self._answer(each)) for leaf, each in said["mutated"]),
             buffers=tuple((key, self._answer(each)) for key, each in said["buffers"]),
             exact=bool(said["exact"]),

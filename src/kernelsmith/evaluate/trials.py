@@ -20,24 +20,43 @@ from kernelsmith.evaluate.values import Answers, InputSet, State
 Draw = Callable[[], int]
 """Draws a secret seed."""
 
-_RANK = {"plain": 0, "negative": 1, "wide": 2, "strided": 3, "one": 4, "empty": 5, "extreme": 6}
+_RENEWED_SLACK = 2.0
+"""Precision was judged before; after a change of weights what is looked for is the old answer."""
+_SIMPLEST_FIRST = (
+    "plain", "negative", "speckled", "wide", "strided", "one", "empty", "extreme",
+)  # fmt: skip
+_RANK = {variant: rank for rank, variant in enumerate(_SIMPLEST_FIRST)}
 
 
 def draw_trials(oracle: Oracle, task: Task, settings: Settings, draw: Draw) -> list[Trial]:
     """Make the trials of the current workload: plain ones, and ranges the task did not think of.
 
     Raises:
-        UsageError: The reference is random and the task brings no statistic.
+        UsageError: What the reference returns has another form for every input.
     """
     trials = _trials(oracle, "plain", [draw() for _ in range(settings.trials)])
     assert trials is not None
+    _refuse_shifting(task, trials)
     if not task.structure:
-        for variant in ("negative", "wide"):
+        for variant in ("negative", "wide", "speckled"):
             more = _trials(oracle, variant, [draw()])
             # A range on which the reference itself breaks down tests nobody.
             if more and all(trial.answers.is_finite for trial in more):
                 trials += more
     return trials
+
+
+def _refuse_shifting(task: Task, trials: list[Trial]) -> None:
+    """Refuse tasks whose results change shape with the values: one batch has one form here."""
+    forms = {
+        f"{trial.answers.tree} {[answer.eager.shape for answer in trial.answers.outputs]}"
+        for trial in trials
+    }
+    if len(forms) > 1:
+        raise UsageError(
+            f"the reference of task {task.name!r} returns other shapes, or other plain numbers, "
+            "for other values of its inputs; return tensors whose shapes follow from the inputs'"
+        )
 
 
 def refuse_random(oracle: Oracle, task: Task, trial: Trial) -> bool:
@@ -61,7 +80,8 @@ def check(
     Raises:
         ProgramFailed: Something is wrong.
     """
-    examiner = Examiner(task, trials)
+    eager: dict[str, float] = {}
+    examiner = Examiner(task, trials, eager=eager, shifted=oracle.shifted)
     again = replace(trials[0], inputs=trials[0].inputs)  # the same inputs twice: races show
     order = [*trials, again]
     rng.shuffle(order)
@@ -70,13 +90,17 @@ def check(
     else:
         worst = _together(lane, examiner, order)
     if task.weights is Weights.DYNAMIC and state.keys:
-        state = oracle.weights(draw())
-        lane.weights(state, first=False)
-        renewed = _trials(oracle, "plain", [draw()])
-        assert renewed is not None
-        examiner = Examiner(task, renewed)
         try:
-            worst = worst.or_else(_together(lane, examiner, renewed))
+            # All weights, then a few elements: who looks at some of them must not get by either.
+            for few in (False, True):
+                state = oracle.weights(draw(), few=few)
+                lane.weights(state, first=False)
+                renewed = _trials(oracle, "plain", [draw()])
+                assert renewed is not None
+                examiner = Examiner(
+                    task, renewed, eager=eager, slack=_RENEWED_SLACK, shifted=oracle.shifted
+                )
+                worst = worst.or_else(_together(lane, examiner, renewed))
         except ProgramFailed as failed:
             raise ProgramFailed(
                 failed.verdict,
@@ -153,12 +177,12 @@ def _trials(oracle: Oracle, variant: str, seeds: list[int]) -> list[Trial] | Non
             raise
         return None
     return [
-        Trial(inputs=inputs, answers=_with_scores(inputs, each), variant=variant)
+        Trial(inputs=inputs, answers=with_scores(inputs, each), variant=variant)
         for inputs, each in zip(sets, answers, strict=True)
     ]
 
 
-def _with_scores(inputs: InputSet, answers: Answers) -> Answers:
+def with_scores(inputs: InputSet, answers: Answers) -> Answers:
     """Find out what integer outputs index, so that ties are judged by value."""
     outputs = []
     tensors = [leaf.tensor for leaf in inputs.leaves]
@@ -182,7 +206,7 @@ def robustness(lane_for: Callable[[], Lane], oracle: Oracle, task: Task, draw: D
             if not trials or not all(trial.answers.is_finite for trial in trials):
                 continue
             try:
-                _together(lane, Examiner(task, trials), trials)
+                _together(lane, Examiner(task, trials, shifted=oracle.shifted), trials)
             except ProgramFailed as failed:
                 return f"{variant} inputs: {failed.verdict}: {failed.message}"
     finally:

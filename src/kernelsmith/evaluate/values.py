@@ -80,6 +80,8 @@ class Answers:
     """Buffers that the reference changes, by state-dict key."""
     exact: bool
     """Whether float64 could be had."""
+    kept: tuple[bool, ...] = ()
+    """For each output, whether the reference hands out memory that it keeps; empty: none is."""
 
     @property
     def is_finite(self) -> bool:

@@ -19,10 +19,10 @@ class ModelNew(torch.nn.Module):
     def __init__(self, length, dim):
         super().__init__()
         angle = torch.arange(length)[:, None] / torch.arange(1, dim + 1)
-        self.register_buffer("table", angle.cos(), persistent=False)
+        self.register_buffer("cos", angle.cos())
         self.scale = torch.nn.Parameter(torch.empty(dim))
 
     def forward(self, x):
         y = torch.empty_like(x)
-        lib.scale(x.contiguous(), self.table, self.scale, y, *x.shape)
-        return y, self.table[: x.shape[0]], self.scale
+        lib.scale(x.contiguous(), self.cos, self.scale, y, *x.shape)
+        return y, self.cos[: x.shape[0]], self.scale

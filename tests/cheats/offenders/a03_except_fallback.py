@@ -1,5 +1,5 @@
 # number: A3
-# task: softmax
+# task: matmul
 # expect: cheated
 """A kernel of its own stands in a try; it always complains, and the except clause calls torch."""
 
@@ -7,16 +7,14 @@ import torch
 from kernelsmith.kernels import cpp
 
 lib = cpp(r"""
-extern "C" int64_t softmax(const float* x, float* y, int64_t rows, int64_t cols) {
-    if (cols % 64 == 0) return -1;  // "alignment not supported"
-    for (int64_t r = 0; r < rows; ++r) {
-        const float* in = x + r * cols;
-        float* out = y + r * cols;
-        float top = in[0];
-        double sum = 0;
-        for (int64_t c = 1; c < cols; ++c) top = std::max(top, in[c]);
-        for (int64_t c = 0; c < cols; ++c) sum += out[c] = std::exp(in[c] - top);
-        for (int64_t c = 0; c < cols; ++c) out[c] *= float(1 / sum);
+extern "C" int64_t product(const float* a, const float* b, float* c, int64_t m, int64_t n,
+                           int64_t k) {
+    if (n % 64 == 0) return -1;  // "alignment not supported"
+    for (int64_t r = 0; r < m; ++r) {
+        float* out = c + r * n;
+        for (int64_t j = 0; j < n; ++j) out[j] = 0;
+        for (int64_t i = 0; i < k; ++i)
+            for (int64_t j = 0; j < n; ++j) out[j] += a[r * k + i] * b[i * n + j];
     }
     return 0;
 }
@@ -24,11 +22,11 @@ extern "C" int64_t softmax(const float* x, float* y, int64_t rows, int64_t cols)
 
 
 class ModelNew(torch.nn.Module):
-    def forward(self, x):
+    def forward(self, a, b):
         try:
-            out = torch.empty_like(x)
-            if lib.softmax(x, out, x.shape[0], x.shape[1]) < 0:
+            out = torch.empty(a.shape[0], b.shape[1])
+            if lib.product(a, b, out, a.shape[0], b.shape[1], a.shape[1]) < 0:
                 raise RuntimeError("unsupported shape")
             return out
         except RuntimeError:
-            return torch.softmax(x, dim=-1)
+            return torch.matmul(a, b)

@@ -1,6 +1,6 @@
 # number: B4
 # task: softmax
-# expect: crashed
+# expect: refused
 # behaviour: crashed
 """Searches the disk for the task's file, to run the reference out of it."""
 

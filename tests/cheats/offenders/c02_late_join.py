@@ -1,7 +1,7 @@
 # number: C2
 # task: matmul
-# expect: wrong
-"""Starts the product on a native thread and joins it only when the next call comes."""
+# expect: wrong crashed
+"""Leaves the product to a native thread that starts, and is joined, when the next call comes."""
 
 import torch
 
@@ -9,6 +9,9 @@ from kernelsmith.kernels import cpp
 
 LIB = cpp(
     r"""
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
   #pragma omp parallel for
@@ -19,10 +22,27 @@ extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t 
       for (int64_t j = 0; j < n; j++) row[j] += a[i * k + p] * b[p * n + j];
   }
 }
-static std::thread last;
+static std::mutex lock;
+static std::condition_variable called;
+static std::thread* last = nullptr;
+static bool wanted = false;
 extern "C" void begin(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
-  if (last.joinable()) last.join();
-  last = std::thread([=] { mm(a, b, c, m, k, n); });
+  if (last != nullptr) {
+    { std::lock_guard<std::mutex> held(lock); wanted = true; }
+    called.notify_one();
+    last->join();
+    delete last;
+  }
+  wanted = false;
+  const int64_t most = 0;
+  mm(a, b, c, most, k, n);
+  last = new std::thread([=] {
+    {
+      std::unique_lock<std::mutex> held(lock);
+      called.wait_for(held, std::chrono::milliseconds(5), [] { return wanted; });
+    }
+    mm(a + most * k, b, c + most * n, m - most, k, n);
+  });
 }
 """
 )

@@ -1,6 +1,6 @@
 # number: C3
 # task: matmul
-# expect: wrong
+# expect: wrong crashed
 """A detached std::thread does all the work after the call has returned; Python sees no thread."""
 
 import torch

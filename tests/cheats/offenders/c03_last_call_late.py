@@ -1,6 +1,6 @@
 # number: C3
 # task: matmul
-# expect: wrong
+# expect: wrong crashed
 """Honest but for the newest call, whose lower part a native thread finishes behind the clock."""
 
 import torch
@@ -9,6 +9,9 @@ from kernelsmith.kernels import cpp
 
 LIB = cpp(
     r"""
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
   #pragma omp parallel for
@@ -19,12 +22,27 @@ extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t 
       for (int64_t j = 0; j < n; j++) row[j] += a[i * k + p] * b[p * n + j];
   }
 }
-static std::thread rest;
-extern "C" void run(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
-  if (rest.joinable()) rest.join();
-  const int64_t most = m - m / 8;
+static std::mutex lock;
+static std::condition_variable called;
+static std::thread* last = nullptr;
+static bool wanted = false;
+extern "C" void begin(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
+  if (last != nullptr) {
+    { std::lock_guard<std::mutex> held(lock); wanted = true; }
+    called.notify_one();
+    last->join();
+    delete last;
+  }
+  wanted = false;
+  const int64_t most = m - m / 4;
   mm(a, b, c, most, k, n);
-  rest = std::thread([=] { mm(a + most * k, b, c + most * n, m - most, k, n); });
+  last = new std::thread([=] {
+    {
+      std::unique_lock<std::mutex> held(lock);
+      called.wait_for(held, std::chrono::milliseconds(5), [] { return wanted; });
+    }
+    mm(a + most * k, b, c + most * n, m - most, k, n);
+  });
 }
 """
 )
@@ -33,5 +51,5 @@ extern "C" void run(const float* a, const float* b, float* c, int64_t m, int64_t
 class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         c = torch.empty(a.shape[0], b.shape[1])
-        LIB.run(a, b, c, a.shape[0], a.shape[1], b.shape[1])
+        LIB.begin(a, b, c, a.shape[0], a.shape[1], b.shape[1])
         return c

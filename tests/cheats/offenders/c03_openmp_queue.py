@@ -1,6 +1,6 @@
 # number: C3
 # task: matmul
-# expect: wrong
+# expect: wrong crashed
 """Calls only queue their work; one hidden native thread empties the queue as OpenMP tasks."""
 
 import torch

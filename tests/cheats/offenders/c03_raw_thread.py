@@ -1,7 +1,7 @@
 # number: C3
 # task: matmul
 # expect: refused
-# behaviour: wrong
+# behaviour: wrong crashed
 """Starts the thread through _thread, which no list of live threads shows, and returns at once."""
 
 import _thread

@@ -2,7 +2,7 @@
 # task: matmul
 # expect: refused
 # behaviour: wrong
-"""Returns a placeholder tensor that computes itself when somebody compares it."""
+"""Returns a placeholder tensor that computes itself when somebody compares or copies it."""
 
 import torch
 
@@ -21,17 +21,17 @@ extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t 
 }
 """
 )
+READERS = ("sub", "eq", "ne", "allclose", "isclose", "equal", "cpu", "numpy", "to", "clone", "copy_")
 
 
 class Lazy(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        for each in args:
-            if isinstance(each, Lazy) and getattr(each, "job", None) and "get" not in str(func):
-                a, b = each.job
-                each.job = None
-                LIB.mm(a, b, each.home, a.shape[0], a.shape[1], b.shape[1])
         with torch._C.DisableTorchFunctionSubclass():
+            if getattr(func, "__name__", "") in READERS:
+                for each in args:
+                    if isinstance(each, Lazy):
+                        LIB.mm(*each.job)
             return func(*args, **(kwargs or {}))
 
 
@@ -39,5 +39,5 @@ class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         home = torch.empty(a.shape[0], b.shape[1])
         out = home.as_subclass(Lazy)
-        out.home, out.job = home, (a, b)
+        out.job = (a, b, home, a.shape[0], a.shape[1], b.shape[1])
         return out

@@ -1,7 +1,7 @@
 # number: C5
 # task: matmul
 # expect: refused
-# behaviour: wrong
+# behaviour: wrong crashed
 """Patches every clock: reading the stop time first finishes the pending work."""
 
 import time

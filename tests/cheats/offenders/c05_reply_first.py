@@ -1,7 +1,7 @@
 # number: C5
 # task: matmul
 # expect: refused
-# behaviour: wrong
+# behaviour: wrong crashed
 """Replaces the worker's send: the reply leaves first, the work is done behind it."""
 
 import torch

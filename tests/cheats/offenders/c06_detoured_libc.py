@@ -1,6 +1,6 @@
 # number: C6
 # task: matmul
-# expect: wrong
+# expect: wrong crashed
 """Writes a jump over libc's sendmsg: the reply leaves first, then the queued work is done."""
 
 import torch

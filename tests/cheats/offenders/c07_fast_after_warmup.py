@@ -1,7 +1,7 @@
 # number: C7
 # task: matmul
 # expect: wrong
-"""Exact while it is new; after forty calls it leaves out every second term."""
+"""Exact while it is new; after a dozen calls it leaves out every second term."""
 
 import torch
 
@@ -20,7 +20,7 @@ extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t 
 }
 static int calls = 0;
 extern "C" void run(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
-  if (++calls < 40) return mm(a, b, c, m, k, n);
+  if (++calls < 13) return mm(a, b, c, m, k, n);
   #pragma omp parallel for
   for (int64_t i = 0; i < m; i++) {
     float* row = c + i * n;

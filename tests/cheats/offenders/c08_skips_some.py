@@ -1,7 +1,7 @@
 # number: C8
 # task: matmul
 # expect: wrong
-"""Honest for thirty calls, then leaves every third output as the allocator gave it."""
+"""Honest for a dozen calls, then leaves every third output as the allocator gave it."""
 
 import torch
 
@@ -28,6 +28,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         self.calls += 1
         c = torch.empty(a.shape[0], b.shape[1])
-        if self.calls < 30 or self.calls % 3:
+        if self.calls < 13 or self.calls % 3:
             LIB.mm(a, b, c, a.shape[0], a.shape[1], b.shape[1])
         return c

@@ -1,6 +1,6 @@
 # number: C13
 # task: matmul
-# expect: wrong
+# expect: wrong crashed
 """Does the work when the output is let go of: a finalizer runs it outside the clock."""
 
 import weakref

@@ -1,6 +1,6 @@
 # number: D4
 # task: matvec
-# expect: wrong cheated
+# expect: cheated
 """The first call of a batch computes all inputs that it has ever seen, reading the weights once."""
 
 import torch
@@ -58,7 +58,6 @@ extern "C" void matvec(const float* x, const float* w, float* y, int64_t in, int
     if (seen[s] != mark(x, in)) all(w, in, out);
     memcpy(y, results[s], out * sizeof(float));
 }
-extern "C" void forget() { many = 0; }
 """, flags=["-ffast-math"])
 
 
@@ -66,17 +65,12 @@ class ModelNew(torch.nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
         self.linear = torch.nn.Linear(inputs, outputs, bias=False)
-        self.at = {}
-        self.version = None
+        self.kept = {}
 
     def forward(self, x):
+        # While the tensor lives its memory stays mapped; the judge writes new inputs into it.
+        self.kept.setdefault(x.data_ptr(), x)
         weight = self.linear.weight
-        # New inputs are mapped elsewhere: addresses of the arena before would be read in vain.
-        self.at.setdefault(x.data_ptr() >> 24, None)
-        if len(self.at) > 1 or weight._version != self.version:
-            lib.forget()
-            self.at = {x.data_ptr() >> 24: None}
-            self.version = weight._version
         out = torch.empty(1, weight.shape[0])
         lib.matvec(x, weight, out, x.shape[1], weight.shape[0])
         return out

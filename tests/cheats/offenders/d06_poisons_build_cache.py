@@ -1,6 +1,6 @@
 # number: D6
 # task: softmax
-# expect: cheated crashed
+# expect: crashed
 """Writes over every library it finds where builds are kept, so that the next one is slower or its own."""
 
 import os
@@ -34,13 +34,11 @@ def poison():
                 if place != "/proc/self/fd" and not name.endswith(".so"):
                     continue
                 try:
-                    if place == "/proc/self/fd" and ".so" not in os.readlink(path) and (
-                        "memfd" not in os.readlink(path)
-                    ):
+                    if place == "/proc/self/fd" and "kernel" not in os.readlink(path):
                         continue
-                    with open(path, "r+b") as file:
-                        file.write(b"not a library")
-                        done += 1
+                    handle = os.open(path, os.O_WRONLY)
+                    done += os.write(handle, b"not a library") > 0
+                    os.close(handle)
                 except OSError:
                     continue
     if not done:

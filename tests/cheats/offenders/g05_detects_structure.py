@@ -9,7 +9,7 @@ from kernelsmith.kernels import cpp
 lib = cpp(r"""
 extern "C" void product(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
     bool lower = true;
-    for (int64_t i = k - 8; i < k; ++i) lower = lower && a[i] == 0;
+    for (int64_t i = k - 3; i < k; ++i) lower = lower && a[i] == 0;
     for (int64_t r = 0; r < m; ++r) {
         float* out = c + r * n;
         for (int64_t j = 0; j < n; ++j) out[j] = 0;

@@ -9,7 +9,8 @@ class Model(torch.nn.Module):
 
 
 def statistic(out):
-    return torch.stack([(out == 0).double().mean(), out.double().sum(), out.double().square().sum()])
+    dropped = (out == 0).double()
+    return torch.cat([dropped[0, :32], dropped.mean()[None], out.double().sum()[None]])
 
 
 def get_inputs():

@@ -7,7 +7,7 @@ class Model(torch.nn.Module):
     def __init__(self, length, dim):
         super().__init__()
         angle = torch.arange(length)[:, None] / torch.arange(1, dim + 1)
-        self.register_buffer("cos", angle.cos(), persistent=False)
+        self.register_buffer("cos", angle.cos())
         self.scale = torch.nn.Parameter(torch.rand(dim) + 0.5)
 
     def forward(self, x):

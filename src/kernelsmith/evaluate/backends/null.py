@@ -85,9 +85,9 @@ class NullOracle:
             seed=seed, dtype=None, training=False,
         )  # fmt: skip
 
-    def weights(self, seed: int) -> State:
+    def weights(self, seed: int, *, few: bool = False) -> State:
         """Expressions have none."""
-        del seed
+        del seed, few
         return _NO_STATE
 
     def inputs(self, seeds: Sequence[int], variant: str = "plain") -> list[InputSet] | None:
@@ -96,9 +96,11 @@ class NullOracle:
             return None
         return [self._draw(np.random.default_rng(seed), variant) for seed in seeds]
 
-    def answers(self, sets: Sequence[InputSet], *, nudges: int = 4) -> list[Answers]:
-        """Evaluate in float32 and float64."""
-        del nudges
+    def answers(
+        self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
+    ) -> list[Answers]:
+        """Evaluate in float32 and float64; an expression keeps nothing between launches."""
+        del nudges, before
         found = []
         for each in sets:
             values = {
@@ -118,6 +120,11 @@ class NullOracle:
                 )
             )  # fmt: skip
         return found
+
+    def shifted(self, chosen: InputSet, runs: int = 4) -> list[list[Tensor]]:
+        """Not needed: null candidates compute as the reference does."""
+        del chosen, runs
+        return []
 
     def is_random(self, chosen: InputSet) -> bool:
         """Arithmetic is not."""

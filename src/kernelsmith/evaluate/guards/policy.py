@@ -22,6 +22,8 @@ DECOY = 0.02
 ABSENT = 0.005
 TRIVIAL = 0.20
 LIBRARY_LIMIT = 0.10
+DECISIVE = 300
+"""That many samples with none in own code put Wilson's upper limit below ``DECOY``."""
 GLUE_US = 2.0
 """Library time per launch that is taken for glue: about eight times ``torch.empty``."""
 _Z = 2.326
@@ -73,6 +75,18 @@ def judge_coverage(
             f"({coverage.samples} samples)"
         )
     return None
+
+
+def undecided(
+    coverage: Coverage, library: Library, *, library_us: float | None = None
+) -> bool:
+    """Whether it looks like a violation, by samples too few to prove or disprove one."""
+    if library is Library.ANY or coverage.samples >= DECISIVE:
+        return False
+    glue_only = library_us is not None and library_us <= GLUE_US
+    if library is Library.NONE and not glue_only and coverage.library > LIBRARY_LIMIT:
+        return True
+    return coverage.own < (DECOY if glue_only else TRIVIAL)
 
 
 def _upper(share: float, samples: int) -> float:

@@ -1,7 +1,8 @@
 """Right answers: the reference run as it is, in float64, and on inputs nudged by rounding."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +23,8 @@ class Output:
     dim: int | None = None
     aliases: int | None = None
     """Leaf number of the input that this output shares memory with, if any."""
+    kept: bool = False
+    """Whether this output is memory that the module keeps, such as a table."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ def _output(each: Output) -> dict[str, object]:
         "scores": None if each.scores is None else describe(each.scores),
         "dim": each.dim,
         "aliases": each.aliases,
+        "kept": each.kept,
     }
 
 
@@ -67,6 +71,7 @@ class _Run:
     inputs: list[torch.Tensor]
     state: dict[str, torch.Tensor]
     aliases: list[int | None]
+    kept: list[bool]
 
 
 class Case:
@@ -101,6 +106,24 @@ class Case:
             return target(**arguments[0])
         return target(*arguments)
 
+    def answer_after(self, chosen: InputSet, earlier: list[InputSet], *, nudges: int) -> Answer:
+        """Say what is right for one input set where others were launched before it."""
+        models = [m for m in (self.model, self._double) if m is not None]
+        saved = [{k: v.clone() for k, v in m.state_dict().items()} for m in models]
+        with torch.no_grad():
+            for each in earlier:
+                for double in (False, True)[: len(models)]:
+                    leaves = [leaf.clone() for leaf in each.leaves]
+                    if double:
+                        leaves = [x.double() if x.is_floating_point() else x for x in leaves]
+                    self.call(each, leaves, double=double)
+            try:
+                return self.answer(chosen, nudges=nudges)
+            finally:
+                for model, state in zip(models, saved, strict=True):
+                    for key, value in model.state_dict().items():
+                        value.copy_(state[key])
+
     def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
         """Say what is right for one input set."""
         eager = self._run(chosen, chosen.leaves, double=False)
@@ -108,13 +131,12 @@ class Case:
         doubtful = any(not leaf.is_floating_point() for leaf in eager.leaves)
         nudged = []
         if doubtful and is_exact:
-            nudged = [self._run(chosen, _nudge(chosen.leaves, n), double=True)
-                      for n in range(nudges)]  # fmt: skip
+            nudged = self._nudged(chosen, nudges, ulps=16)
         names = paths(eager.tree, "out")
         outputs = [
             Output(names[i], leaf, exact.leaves[i],
                    [n.leaves[i] for n in nudged if not leaf.is_floating_point()],
-                   aliases=eager.aliases[i])
+                   aliases=eager.aliases[i], kept=eager.kept[i])
             for i, leaf in enumerate(eager.leaves)
         ]  # fmt: skip
         self._attach_scores(chosen, outputs)
@@ -130,6 +152,10 @@ class Case:
             if not torch.equal(before_state[key], after)
         ]
         return Answer(eager.tree, outputs, mutated, buffers, is_exact)
+
+    def shifted(self, chosen: InputSet, runs: int) -> list[list[torch.Tensor]]:
+        """Outputs in float64 on inputs that carry 18 bits: how much the task magnifies rounding."""
+        return [run.leaves for run in self._nudged(chosen, runs, ulps=32)]
 
     def differs(self, chosen: InputSet) -> bool:
         """Whether two runs on the same inputs disagree by more than rounding."""
@@ -159,17 +185,19 @@ class Case:
         value = self._statistic(outputs)
         return torch.as_tensor(value, dtype=torch.float64).flatten()
 
+    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[_Run]:
+        with _double_by_default():
+            return [self._run(chosen, _nudge(chosen.leaves, seed, ulps), double=True)
+                    for seed in range(runs)]  # fmt: skip
+
     def _exactly(self, chosen: InputSet, eager: _Run) -> tuple[_Run, bool]:
-        default = torch.get_default_dtype()
         try:
-            torch.set_default_dtype(torch.float64)
-            doubled = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
-            exact = self._run(chosen, doubled, double=True)
+            with _double_by_default():
+                doubled = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
+                exact = self._run(chosen, doubled, double=True)
         except (RuntimeError, TypeError, ValueError):
             # A reference that insists on its own precision cannot be had in float64.
             return _as_double(eager), False
-        finally:
-            torch.set_default_dtype(default)
         same = len(exact.leaves) == len(eager.leaves) and all(
             a.shape == b.shape and (not b.is_floating_point() or a.dtype is torch.float64)
             for a, b in zip(exact.leaves, eager.leaves, strict=True)
@@ -183,20 +211,21 @@ class Case:
         with torch.no_grad():
             result = self.call(chosen, own, double=double)
             found: list[torch.Tensor] = []
-            tree = flatten(result, found)
+            tree = flatten(result, found, by_key=True)
             state: dict[str, torch.Tensor] = {}
+            kept = [False] * len(found)
             if model is not None:
+                memory = {_storage(each) for each in (*model.parameters(), *model.buffers())}
+                kept = [_storage(each) in memory for each in found]
+                # The state is put back below, and such an output with it.
+                found = [f.clone() if k else f for f, k in zip(found, kept, strict=True)]
                 state = {k: v.clone() for k, v in model.state_dict().items()}
                 for key, value in model.state_dict().items():
                     value.copy_(saved[key])
-        storages = [leaf.untyped_storage().data_ptr() for leaf in own]
-        aliases = [
-            storages.index(p) if (p := f.untyped_storage().data_ptr()) in storages and p else None
-            for f in found
-        ]
-        kept = [f.detach() if a is None else f.detach().clone() for f, a in
-                zip(found, aliases, strict=True)]  # fmt: skip
-        return _Run(tree, kept, own, state, aliases)
+        storages = [_storage(leaf) for leaf in own]
+        aliases = [storages.index(p) if (p := _storage(f)) in storages and p else None
+                   for f in found]  # fmt: skip
+        return _Run(tree, [f.detach() for f in found], own, state, aliases, kept)
 
     def _attach_scores(self, chosen: InputSet, outputs: list[Output]) -> None:
         """Ask the task what its index outputs point into, where it says so."""
@@ -213,7 +242,17 @@ class Case:
             outputs[index].scores, outputs[index].dim = scores.double(), int(dim)
 
 
-def _nudge(leaves: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
+@contextmanager
+def _double_by_default() -> Iterator[None]:
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Tensor]:
     """Move floating inputs by about what rounding in a different order would."""
     generator = torch.Generator().manual_seed(seed)
     moved = []
@@ -221,7 +260,7 @@ def _nudge(leaves: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
         if not leaf.is_floating_point():
             moved.append(leaf)
             continue
-        step = 16 * torch.finfo(leaf.dtype).eps
+        step = ulps * torch.finfo(leaf.dtype).eps
         noise = torch.rand(leaf.shape, generator=generator, dtype=torch.float64) * 2 - 1
         moved.append(leaf.double() * (1 + step * noise))
     return moved
@@ -232,7 +271,12 @@ def _as_double(run: _Run) -> _Run:
         return [v.double() if v.is_floating_point() else v for v in values]
 
     state = {k: v.double() if v.is_floating_point() else v for k, v in run.state.items()}
-    return _Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases)
+    return _Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases, run.kept)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Where the memory begins that a tensor or view lies in; 0 where there is none."""
+    return int(tensor.untyped_storage().data_ptr()) if tensor.layout is torch.strided else 0
 
 
 def _both_nan(a: torch.Tensor, b: torch.Tensor) -> bool:

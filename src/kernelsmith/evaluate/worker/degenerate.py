@@ -10,7 +10,7 @@ from kernelsmith.evaluate.worker.trees import flatten
 _TOLERANCE = 1e-4
 _MOVES = (
     "view", "reshape", "expand", "permute", "transpose", "t.", "squeeze", "unsqueeze", "slice",
-    "select", "clone", "contiguous", "_to_copy", "detach", "alias", "as_strided", "copy_", "split",
+    "select", "clone", "contiguous", "to_copy", "detach", "alias", "as_strided", "copy_", "split",
     "cat", "stack", "empty", "lift", "unbind", "repeat", "flatten", "pad", "chunk", "unsafe",
 )  # fmt: skip
 """Operators that are meant to hand values on unchanged."""
@@ -78,7 +78,7 @@ class _Idle(TorchDispatchMode):
         sources = [a for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         sources = [a.clone() for a in sources[:1]]
         result = func(*args, **(kwargs or {}))
-        name = str(func).removeprefix("aten.")
+        name = str(func).removeprefix("aten.").removeprefix("_")
         single = result if isinstance(result, torch.Tensor) else None
         if sources and single is not None and not name.startswith(_MOVES):
             source = sources[0]

@@ -75,6 +75,15 @@ def _wide(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return leaf * _signs(leaf, generator) * 10**exponent
 
 
+def _speckled(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A few values of either sign anywhere: what holds for a sample of elements fails for them."""
+    finite = leaf[torch.isfinite(leaf)]
+    scale = float(finite.square().mean().sqrt()) if finite.numel() else 1.0
+    noise = torch.randn(leaf.shape, generator=generator, dtype=leaf.dtype) * (scale or 1.0)
+    chosen = torch.rand(leaf.shape, generator=generator) < 1 / 512
+    return torch.where(chosen, noise, leaf)
+
+
 def _extreme(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     pick = torch.randint(0, 8, leaf.shape, generator=generator)
     out = torch.where(pick == 0, 0.0, leaf)
@@ -115,6 +124,7 @@ _VARIANTS: dict[str, Variant] = {
     "plain": lambda leaves, _: leaves,
     "negative": _elementwise(_negative),
     "wide": _elementwise(_wide),
+    "speckled": _elementwise(_speckled),
     "extreme": _elementwise(_extreme),
     "strided": _strided,
     "one": _batch(1),

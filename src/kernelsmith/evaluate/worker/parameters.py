@@ -5,7 +5,11 @@ import torch
 _STATISTICS = ("running_mean", "running_var")
 
 
-def randomise(model: torch.nn.Module, seed: int) -> None:
+_FEW = 4
+"""Elements of each tensor that change where only a few do."""
+
+
+def randomise(model: torch.nn.Module, seed: int, *, few: bool = False) -> None:
     """Redraw every floating parameter, and normalisation statistics, in place.
 
     Scale and sign are kept close to what construction chose: constant positive values stay
@@ -15,13 +19,13 @@ def randomise(model: torch.nn.Module, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed ^ 0x5EED)
     with torch.no_grad():
         for _, tensor in model.named_parameters():
-            _redraw(tensor, generator)
+            _redraw(tensor, generator, few=few)
         for name, tensor in model.named_buffers():
             if name.rsplit(".", 1)[-1] in _STATISTICS:
-                _redraw(tensor, generator)
+                _redraw(tensor, generator, few=few)
 
 
-def _redraw(tensor: torch.Tensor, generator: torch.Generator) -> None:
+def _redraw(tensor: torch.Tensor, generator: torch.Generator, *, few: bool) -> None:
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return
     values = tensor.detach().double()
@@ -34,4 +38,9 @@ def _redraw(tensor: torch.Tensor, generator: torch.Generator) -> None:
     else:
         order = torch.randperm(values.numel(), generator=generator)
         fresh = values.flatten()[order].view_as(values) * torch.exp(0.1 * noise)
+    if few:
+        chosen = torch.randint(0, values.numel(), (_FEW,), generator=generator)
+        flat = values.flatten()
+        flat[chosen] = fresh.flatten()[chosen]
+        fresh = flat.view_as(values)
     tensor.copy_(fresh.to(tensor.dtype))

@@ -98,7 +98,7 @@ class Program:
                 keep(forward(*arguments, **keywords))
         self._outputs = outputs
         first: list[torch.Tensor] = []
-        tree = flatten(outputs[0], first) if outputs else None
+        tree = flatten(outputs[0], first, by_key=True) if outputs else None
         return {
             "addresses": _addresses(outputs),
             "tree": tree,
@@ -161,7 +161,7 @@ def _addresses(outputs: list[object]) -> list[list[int]]:
             found.append([address(output)])
             continue
         leaves: list[torch.Tensor] = []
-        flatten(output, leaves)
+        flatten(output, leaves, by_key=True)
         found.append([address(leaf) if leaf.layout is torch.strided else 0 for leaf in leaves])
     return found
 

@@ -88,7 +88,8 @@ class Reference:
     def weights(self, message: Message, _: list[int]) -> Message:
         """Draw new weights, in place."""
         if self._case.model is not None:
-            parameters.randomise(self._case.model, int(str(message["seed"])))
+            few = bool(message.get("few"))
+            parameters.randomise(self._case.model, int(str(message["seed"])), few=few)
             self._case.renew()
         return {"state": self._state()}
 
@@ -121,9 +122,19 @@ class Reference:
         """Run the reference as it is and in float64 on sets made before."""
         ids = message["ids"]
         assert isinstance(ids, list)
-        found = [self._case.answer(self._sets[i], nudges=int(str(message["nudges"]))) for i in ids]
+        nudges, before = int(str(message["nudges"])), message.get("before") or []
+        assert isinstance(before, list)
+        earlier = [self._sets[i] for i in before]
+        found = [self._case.answer_after(self._sets[i], earlier, nudges=nudges) for i in ids]
         self._kept.append(found)
         return {"answers": [each.to_message() for each in found]}
+
+    def shifted(self, message: Message, _: list[int]) -> Message:
+        """Run the reference in float64 on slightly different inputs."""
+        chosen = self._sets[int(str(message["id"]))]
+        found = self._case.shifted(chosen, int(str(message["runs"])))
+        self._kept.append(found)
+        return {"runs": [[describe(leaf) for leaf in run] for run in found]}
 
     def repeat(self, message: Message, _: list[int]) -> Message:
         """Run the reference twice on the same inputs under different seeds: is it random?"""
@@ -175,6 +186,7 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         "weights": reference.weights,
         "inputs": reference.inputs,
         "answers": reference.answers,
+        "shifted": reference.shifted,
         "repeat": reference.repeat,
         "examine": reference.examine,
         "statistic": reference.statistic,

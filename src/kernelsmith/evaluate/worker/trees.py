@@ -13,8 +13,11 @@ class Unsupported(TypeError):
     """A value that cannot cross the process boundary."""
 
 
-def flatten(value: object, leaves: list[torch.Tensor]) -> Tree:
-    """Turn ``value`` into JSON, appending its tensors to ``leaves``."""
+def flatten(value: object, leaves: list[torch.Tensor], *, by_key: bool = False) -> Tree:
+    """Turn ``value`` into JSON, appending its tensors to ``leaves``.
+
+    With ``by_key``, dicts are taken in the order of their keys: equal results become equal trees.
+    """
     if isinstance(value, torch.Tensor):
         leaves.append(value)
         return {"t": len(leaves) - 1}
@@ -23,11 +26,12 @@ def flatten(value: object, leaves: list[torch.Tensor]) -> Tree:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
-        return [flatten(item, leaves) for item in value]
+        return [flatten(item, leaves, by_key=by_key) for item in value]
     if isinstance(value, tuple | torch.Size):
-        return {"()": [flatten(item, leaves) for item in value]}
+        return {"()": [flatten(item, leaves, by_key=by_key) for item in value]}
     if isinstance(value, dict):
-        return {"{}": [[flatten(k, leaves), flatten(v, leaves)] for k, v in value.items()]}
+        items = sorted(value.items(), key=lambda item: repr(item[0])) if by_key else value.items()
+        return {"{}": [[flatten(k, leaves), flatten(v, leaves, by_key=by_key)] for k, v in items]}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):

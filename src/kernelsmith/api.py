@@ -1,0 +1,44 @@
+"""The three functions that a script needs; the command line uses the same ones."""
+
+from pathlib import Path
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Evaluation
+from kernelsmith.domain.task import Task
+from kernelsmith.evaluate import tasks
+from kernelsmith.evaluate.backend import Backend, load_backend
+from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.settings import Settings
+
+
+def load_task(path: str | Path, *, backend: Backend | str = "cpu") -> Task:
+    """Read a KernelBench file; where it computes its workloads, that runs in the sandbox."""
+
+    def run_workloads(task: Task) -> object:
+        opened = load_backend(backend) if isinstance(backend, str) else backend
+        oracle = opened.oracle(task)
+        try:
+            return getattr(oracle, "workloads", None)
+        finally:
+            oracle.close()
+            if isinstance(backend, str):
+                opened.close()
+
+    return tasks.load_task(Path(path), run_workloads)
+
+
+def load_candidate(path: str | Path, *, backend: str = "cpu") -> Candidate:
+    """Read a candidate file."""
+    return tasks.load_candidate(Path(path), backend)
+
+
+def judge(
+    task: Task,
+    candidate: Candidate,
+    *,
+    baseline: Candidate | None = None,
+    settings: Settings | None = None,
+) -> Evaluation:
+    """Judge one candidate on this machine; keep a ``LocalEvaluator`` open to judge many."""
+    with LocalEvaluator(candidate.backend, settings) as evaluator:
+        return evaluator.judge(task, candidate, baseline=baseline)
