@@ -73,7 +73,7 @@ def by_ours(evaluator: LocalEvaluator, task: Path, source: str) -> tuple[dict[st
         return lost, evaluator.backend.device()
     seconds = time.monotonic() - begun
     said = {"said": found.verdict.value, "seconds": seconds, "spent": dict(found.spent)}
-    said["message"] = without_paths(found.message, limit=120)
+    said["message"] = without_paths(found.message, limit=200)
     if found.timing is not None:
         said["ratio"] = found.timing.speedup.value
     return said, found.device

@@ -234,7 +234,7 @@ class Stopwatch:
 
         Timed samples are added as well and all are mixed: no place in the plan is safe.
         """
-        found, left = self._watched.coverage, _MOST_WATCHES - self._closer
+        found, left = self._watched.coverage, 2 * _MOST_WATCHES - self._closer
         if left <= 0 or "watch" in plan or found is None:
             return plan
         if not undecided(found, self._task.library, library_us=self._watched.library_us):
@@ -352,24 +352,27 @@ class Stopwatch:
     def _calibrate(self, sides: _Sides) -> int:
         """Choose how many launches make one sample, from the faster side's time."""
         settings = self._settings
-        sets = self._fresh(2)
-        fastest = float("inf")
-        outputs = 0
-        for lane in (sides.baseline, sides.candidate):
-            lane.arrange(sets)
-            for _ in range(3):
-                idle = lane.run([])
-                launches = lane.run([0, 1])
-                per_launch = max(launches.elapsed_us - idle.elapsed_us, _MIN_GAIN_US) / 2
-                fastest = min(fastest, per_launch)
-                outputs = sum(s.span_bytes for s in launches.specs if not isinstance(s, str))
-                lane.release(launches)
-                lane.refill(sets)
-        self._oracle.release()
-        count = batch_size(
-            fastest, sets[0].nbytes + outputs, target_us=settings.sample_us,
-            max_bytes=settings.sample_bytes, max_launches=settings.max_launches,
-        )  # fmt: skip
+        count = 2
+        for _ in range(2):  # two launches tell little beside the clock's own cost: look again
+            count = min(count, 16)
+            sets = self._fresh(count)
+            fastest = float("inf")
+            outputs = 0
+            for lane in (sides.baseline, sides.candidate):
+                lane.arrange(sets)
+                for _ in range(3):
+                    idle = lane.run([])
+                    launches = lane.run(range(count))
+                    gained = max(launches.elapsed_us - idle.elapsed_us, _MIN_GAIN_US)
+                    fastest = min(fastest, gained / count)
+                    outputs = sum(s.span_bytes for s in launches.specs if not isinstance(s, str))
+                    lane.release(launches)
+                    lane.refill(sets)
+            self._oracle.release()
+            count = batch_size(
+                fastest, sets[0].nbytes + outputs, target_us=settings.sample_us,
+                max_bytes=settings.sample_bytes, max_launches=settings.max_launches,
+            )  # fmt: skip
         self._batch_us = fastest * count
         return count
 

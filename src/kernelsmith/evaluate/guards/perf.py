@@ -76,24 +76,24 @@ class Ring:
         for fd in self._fds:
             fcntl.ioctl(fd, _DISABLE, 0)
 
-    def read(self, pid: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the sampled addresses of a process, and the code it mapped meanwhile."""
+    def read(self, pid: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Return a process's samples as (thread, address), and the code it mapped meanwhile."""
         data = self._content()
-        addresses: list[int] = []
+        samples: list[tuple[int, int]] = []
         mapped: list[tuple[int, int]] = []
         at = 0
         while at < len(data):
             kind, _, size = struct.unpack_from("=IHH", data, at)
             if kind == _RECORD_SAMPLE:
-                address, owner = struct.unpack_from("=QI", data, at + 8)
+                address, owner, thread = struct.unpack_from("=QII", data, at + 8)
                 if owner == pid:
-                    addresses.append(address)
+                    samples.append((thread, address))
             elif kind in (_RECORD_MMAP, _RECORD_MMAP2):
                 owner, _, start, length = struct.unpack_from("=IIQQ", data, at + 8)
                 if owner == pid:
                     mapped.append((start, start + length))
             at += size
-        return addresses, mapped
+        return samples, mapped
 
     def _content(self) -> bytes:
         head, tail = struct.unpack_from("=QQ", self._memory, _HEAD_AT)

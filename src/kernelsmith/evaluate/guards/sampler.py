@@ -35,6 +35,11 @@ class Sampler(Protocol):
     frequency: int | None
     """Samples per second of CPU time, where that is exact."""
 
+    @property
+    def leader(self) -> Sequence[int]:
+        """Of the last addresses, those of the main thread: whoever called the candidate."""
+        ...
+
     def start(self) -> None:
         """Begin; the process may be frozen or running."""
         ...
@@ -59,6 +64,7 @@ class PerfSampler:
 
     def __init__(self, pid: int, *, frequency: int = FREQUENCY, wide: bool = True) -> None:
         self.frequency: int | None = frequency
+        self.leader: Sequence[int] = ()
         self._pid = pid
         self._rings: list[perf.Ring] = []
         threads = [perf.ANY_PROCESS] if wide else _threads(pid)
@@ -83,13 +89,15 @@ class PerfSampler:
         """End and return the addresses."""
         for ring in self._rings:
             ring.disable()
-        addresses: list[int] = []
+        samples: list[tuple[int, int]] = []
         mapped: list[tuple[int, int]] = []
         for ring in self._rings:
             some, areas = ring.read(self._pid)
-            addresses += some
+            samples += some
             mapped += areas
-        return _without(addresses, mapped)
+        addresses = _without([address for _, address in samples], mapped)
+        self.leader = [a for (t, _), a in zip(samples, addresses, strict=True) if t == self._pid]
+        return addresses
 
     def close(self) -> None:
         """Give the buffers back."""
@@ -117,11 +125,17 @@ class PtraceSampler:
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
         self._addresses: list[int] = []
+        self._leader: list[int] = []
+
+    @property
+    def leader(self) -> Sequence[int]:
+        """What the main thread was doing."""
+        return self._leader
 
     def start(self) -> None:
         """Begin in the background."""
         self._done.clear()
-        self._addresses = []
+        self._addresses, self._leader = [], []
         # The kernel lets only the thread that seized a tracee talk to it, so one thread does all.
         self._thread = threading.Thread(target=self._sample, name="ptrace-sampler", daemon=True)
         self._thread.start()
@@ -130,7 +144,10 @@ class PtraceSampler:
         while not self._done.wait(self._pause):
             for tid in ptrace.running_threads(self._pid):
                 with contextlib.suppress(OSError):  # the thread ended meanwhile
-                    self._addresses.append(ptrace.address_of(tid))
+                    address = ptrace.address_of(tid)
+                    self._addresses.append(address)
+                    if tid == self._pid:
+                        self._leader.append(address)
 
     def stop(self) -> Sequence[int]:
         """End and return the addresses; every thread has been let go by then."""
