@@ -129,8 +129,8 @@ class Lane(Protocol):
         """Read one launch's outputs; a text says why one is no plain tensor."""
         ...
 
-    def buffer(self, key: str) -> Tensor | str:
-        """Read one of the program's buffers."""
+    def buffer(self, key: str, like: Tensor) -> Tensor | str:
+        """Read one of the program's buffers, if it has the form of ``like``."""
         ...
 
     def release(self, launches: Launches) -> None:

@@ -23,7 +23,7 @@ from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
-from kernelsmith.evaluate.measure import Stopwatch, Watched
+from kernelsmith.evaluate.measure import Stopwatch
 from kernelsmith.evaluate.outcome import Trial
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.tensors import EPSILON
@@ -35,6 +35,7 @@ from kernelsmith.evaluate.trials import (
     robustness,
 )
 from kernelsmith.evaluate.values import Setup
+from kernelsmith.evaluate.watch import Watched
 
 JUDGE = f"{__version__}/1"
 """Raised whenever the same candidate could get another verdict or another number."""
@@ -145,14 +146,10 @@ class Judge:
                     self._backend, self._oracle, task, workload,
                     open_baseline=self._opener_of_baseline(baseline),
                     open_candidate=lambda setup: self._open(candidate, setup),
-                    settings=self._settings, draw=self._draw, rng=self._secrets,
+                    settings=self._settings, draw=self._draw, rng=self._secrets, watched=watched,
                 )  # fmt: skip
                 measured = stopwatch.measure()
             timings.append(measured.timing)
-            watched.own += measured.watched.own
-            watched.total += measured.watched.total
-            watched.launches += measured.watched.launches
-            watched.built = watched.built or measured.watched.built
             findings.output = measured.output or findings.output
             if measured.noisy:
                 findings.labels[LabelName.NOISY] = measured.noisy

@@ -4,8 +4,9 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -129,13 +130,15 @@ class Lane:
 
     def run(self, slots: Sequence[int]) -> Launches:
         """Launch once per slot. The clock runs from thaw to the reply; then all stands still."""
-        waited = _waited_us(self._child.pid)
+        before = _Usage.of(self._child.pid)
         reply, elapsed = self._exchange({"do": "run", "slots": list(slots)}, ())
         reply = self._accept(reply)
         try:
             launches = Launches(
                 elapsed_us=elapsed,
-                waited_us=_waited_us(self._child.pid) - waited,
+                waited_us=before.disturbed_us(
+                    _Usage.of(self._child.pid), cores=self._threads, elapsed_us=elapsed
+                ),
                 tree=reply["tree"],
                 specs=tuple(_spec(each) for each in reply["leaves"]),
                 addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
@@ -167,11 +170,13 @@ class Lane:
                 found.append(self._tensor(addresses[position], spec))
         return found
 
-    def buffer(self, key: str) -> Tensor | str:
-        """Read one of the program's buffers as it is now."""
+    def buffer(self, key: str, like: Tensor) -> Tensor | str:
+        """Read one of the program's buffers as it is now, if it has the form of ``like``."""
         if key not in self._state:
             return "missing"
         spec, address = self._state[key]
+        if (spec.dtype, spec.shape) != (like.dtype, like.shape) or not spec.is_dense:
+            return f"of another form: {spec}"
         return self._tensor(address, spec)
 
     def release(self, launches: Launches) -> None:
@@ -356,20 +361,38 @@ def _spec(described: dict[str, Any]) -> Spec | str:
     return spec_of(described)
 
 
-def _waited_us(pid: int) -> float:
-    """Time that something else kept the cores from the process's threads, so far.
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    """What a process's threads have had of the cores so far, in nanoseconds."""
 
-    Threads standing in line behind other processes, and what a hypervisor gave to other machines.
-    """
-    with open("/proc/stat") as lines:
-        stolen = int(next(lines).split()[8]) * 1_000_000_000 // _TICKS
-    total = stolen
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            total += int((task / "schedstat").read_text().split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return total / 1000
+    ran: dict[str, int]
+    waited: dict[str, int]
+    stolen: int
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """Read it for all threads."""
+        ran, waited = {}, {}
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            try:
+                fields = (task / "schedstat").read_text().split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            ran[task.name], waited[task.name] = int(fields[0]), int(fields[1])
+        with open("/proc/stat") as lines:
+            stolen = int(next(lines).split()[8]) * 1_000_000_000 // _TICKS
+        return cls(ran, waited, stolen)
+
+    def disturbed_us(self, later: "_Usage", *, cores: int, elapsed_us: float) -> float:
+        """How long others kept the cores from it: its own surplus of threads does not count."""
+        active = [
+            name
+            for name, ran in later.ran.items()
+            if ran - self.ran.get(name, 0) > 10 * elapsed_us  # one per cent
+        ]
+        waited = sum(later.waited[name] - self.waited.get(name, 0) for name in active)
+        own_doing = len(active) > cores
+        return ((0 if own_doing else waited) + later.stolen - self.stolen) / 1000
 
 
 def _mapped(pid: int, fd: int) -> list[tuple[int, int, int]]:

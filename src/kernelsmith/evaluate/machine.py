@@ -11,6 +11,7 @@ from kernelsmith.evaluate.measure import Stopwatch
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.timing.sampling import StopRule
 from kernelsmith.evaluate.values import Setup
+from kernelsmith.evaluate.watch import Watched
 
 _ADD = """
 import torch
@@ -70,7 +71,7 @@ def _noise(backend: Backend) -> Ratio:
     try:
         stopwatch = Stopwatch(
             backend, oracle, task, task.workloads[0], open_baseline=opened, open_candidate=opened,
-            settings=_SETTINGS, draw=lambda: rng.getrandbits(62), rng=rng,
+            settings=_SETTINGS, draw=lambda: rng.getrandbits(62), rng=rng, watched=Watched(),
         )  # fmt: skip
         return stopwatch.measure().timing.speedup
     finally:

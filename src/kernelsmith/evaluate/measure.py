@@ -1,80 +1,34 @@
 """How fast is it? Both sides under one clock, batch by batch, over fresh pairs of processes."""
 
-import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from kernelsmith.domain.evaluation import Coverage, Verdict
+from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import Pair, Ratio, WorkloadTiming
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
-from kernelsmith.evaluate.checks.randomness import alarm_threshold, worst_z
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.guards.coverage import coverage, library_us, read_maps
-from kernelsmith.evaluate.guards.policy import DECISIVE, TRIVIAL, undecided
-from kernelsmith.evaluate.guards.sampler import FREQUENCY, open_sampler
-from kernelsmith.evaluate.outcome import Examiner, Trial
 from kernelsmith.evaluate.settings import Settings
-from kernelsmith.evaluate.tensors import Float64
+from kernelsmith.evaluate.spot import SpotCheck
 from kernelsmith.evaluate.timing.sampling import batch_size
 from kernelsmith.evaluate.timing.statistics import speedup
-from kernelsmith.evaluate.trials import with_scores
 from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
+from kernelsmith.evaluate.watch import Watched
 
 Draw = Callable[[], int]
 OpenLane = Callable[[Setup], Lane]
 """Opens a fresh process, loads one side's source in it and gives it the setup's weights."""
 
 _MIN_GAIN_US = 1.0
-_SLACK = 2.0
-"""Precision was judged before timing; timing looks at many more rows, and the worst of ten thousand
-honest ones lies further out than the worst of a thousand. What it looks for is missing work."""
-_CONVICTING_SAMPLES = 400
-"""None of 270 in own code put its share below 2 % for sure; some samples fall on neither side."""
-_MOST_WATCHES = 48
-_RANDOM_CHECKS = 12
-"""Launches of each timed sample of a random task that are compared."""
-_WAKE_US = 40.0
-"""Waiting that every sample shows, on an idle machine too."""
-
-
-@dataclass(slots=True)
-class Watched:
-    """What the sampler saw of the candidate, over all pairs so far."""
-
-    own: float = 0.0
-    total: int = 0
-    launches: int = 0
-    batches: int = 0
-    built: bool = False
-    """Whether the judge built anything for the candidate."""
-    possible: bool = True
-
-    @property
-    def coverage(self) -> Coverage | None:
-        """Shares of all samples together."""
-        if not self.total:
-            return None
-        own = self.own / self.total
-        return Coverage(own=own, library=1 - own, samples=self.total)
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether so little own code was seen that it takes more samples to be fair, and sure."""
-        found = self.coverage
-        return self.possible and (found is None or found.own < TRIVIAL)
-
-    @property
-    def library_us(self) -> float | None:
-        """Library time per launch."""
-        found = self.coverage
-        if found is None or not self.launches:
-            return None
-        return library_us(found, frequency=FREQUENCY, launches=self.launches)
+_WAKE_US = 100.0
+"""Waiting that every sample shows, on an idle machine too: threads of either side waking up."""
+_MOST_WATCHES = 96
+_FEW_BYTES = 32 << 20
+"""Weights up to this size change a little before every sample; larger ones once per pair."""
 
 
 @dataclass(slots=True)
@@ -84,8 +38,7 @@ class Measurement:
     timing: WorkloadTiming
     noisy: str
     """Why the ratio is less certain than asked for; empty if it is not."""
-    watched: Watched = field(default_factory=Watched)
-    output: str = ""
+    output: str
 
 
 @dataclass(slots=True)
@@ -98,39 +51,39 @@ class _Sides:
         self.candidate.close()
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Sample:
+    disturbance: float
+    baseline_us: float
+    candidate_us: float
+
+
 class Stopwatch:
     """Times one candidate beside one baseline on one workload."""
 
     def __init__(
         self, backend: Backend, oracle: Oracle, task: Task, workload: Workload, *,
         open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
-        rng: random.Random,
+        rng: random.Random, watched: Watched,
     ) -> None:  # fmt: skip
         self._backend, self._oracle, self._task, self._workload = backend, oracle, task, workload
         self._open_baseline, self._open_candidate = open_baseline, open_candidate
         self._settings, self._draw, self._rng = settings, draw, rng
+        self._watched = watched
+        self._spot_check = SpotCheck(oracle, task, checks=settings.spot_checks, rng=rng)
         self._launches: int | None = None
-        self._batch_us = self._settings.sample_us
         self._dropped = 0
         self._busy = False
         self._closer = 0
-        self._watched = Watched()
         self._output = ""
-        self._eager: dict[str, float] = {}
-        """Eager's worst error in any timed batch so far, by output."""
-        self._is_random = False
-        self._rows: list[tuple[Float64, Float64]] = []
-        """In that case, the statistic of timed launches: the reference's and the candidate's."""
-        self._stateful = False
-        """Whether the reference changes buffers, so that a launch may depend on earlier ones."""
         self._state: State | None = None
-        """In that case, what both sides start every batch from."""
+        """What both sides start every batch from, where launches change their buffers."""
 
     def measure(self) -> Measurement:
         """Sample until the interval is narrow enough or the budget is spent.
 
         Raises:
-            ProgramFailed: The candidate failed, or was wrong while it was timed.
+            ProgramFailed: The candidate failed, was wrong while it was timed, or read ahead.
         """
         stop = self._settings.stop
         pairs: list[Pair] = []
@@ -151,7 +104,7 @@ class Stopwatch:
             noisy = f"{self._workload.name}: the interval is {ratio.width:.1%} wide"
         if self._busy:
             noisy = f"{noisy or self._workload.name}; other processes used the cores meanwhile"
-        return Measurement(timing, noisy, self._watched, self._output)
+        return Measurement(timing, noisy, self._output)
 
     def _pair(self) -> Pair:
         with self._backend.shared():
@@ -159,189 +112,149 @@ class Stopwatch:
             sides = _Sides(self._open_baseline(setup), self._open_candidate(setup))
         try:
             with self._backend.exclusive():
-                self._is_random = self._oracle.has_statistic and self._oracle.is_random(
-                    self._fresh(1)[0]
-                )
-                self._stateful = bool(self._oracle.answers(self._fresh(1), nudges=0)[0].buffers)
-                by_key = self._task.weights is not Weights.SEED
-                self._state = setup.state if self._stateful and by_key else None
-                return self._sample(sides)
+                self._look_at_the_reference(setup)
+                return self._sample(sides, setup)
         finally:
             self._output = sides.candidate.output or self._output
             self._watched.built = self._watched.built or bool(sides.candidate.own_code)
             sides.close()
             self._oracle.release()
 
-    def _sample(self, sides: _Sides) -> Pair:
-        settings = self._settings
+    def _look_at_the_reference(self, setup: Setup) -> None:
+        check, probe = self._spot_check, self._fresh(1)
+        check.is_random = self._oracle.has_statistic and self._oracle.is_random(probe[0])
+        check.is_stateful = bool(self._oracle.answers(probe, nudges=0)[0].buffers)
+        check.is_restored = self._task.weights is not Weights.SEED
+        self._state = setup.state if check.is_stateful and check.is_restored else None
+
+    def _sample(self, sides: _Sides, setup: Setup) -> Pair:
         if self._launches is None:
             self._launches = self._calibrate(sides)
         count = self._launches
         idle_us = self._arrange(sides, count)
-        # Watched and timed batches in one random order: a program cannot tell which is which.
-        wanted = settings.stop.min_samples
-        watched = settings.profiled if self._watched.possible else 0
-        plan = ["time"] * wanted + ["watch"] * watched
-        plan += ["doubt"] * (self._watches() - watched if watched else 0)
-        self._rng.shuffle(plan)
-        plan = ["warm"] * settings.warmups + plan
-        baseline: list[float] = []
-        candidate: list[float] = []
-        disturbed: list[tuple[float, float, float]] = []
+        plan = self._plan(count)
+        wanted = self._settings.stop.min_samples
+        quiet: list[_Sample] = []
+        disturbed: list[_Sample] = []
+        parts: list[float] = []
         patience = 2 * wanted
         while plan:
             what = plan.pop(0)
-            if what == "doubt" and not self._watched.in_doubt:
-                continue
+            self._renew(sides, setup)
             sets = self._fresh(count)
-            if what in ("watch", "doubt"):
+            if what == "watch":
                 self._watch(sides.candidate, sets)
                 plan = self._look_closer(plan)
-                continue
-            first, second = self._turn(sides, sets)
-            if what == "warm":
-                continue
-            sample = (
-                max(_disturbance(first), _disturbance(second)),
-                max(first.elapsed_us - idle_us, 0.01) / count,
-                max(second.elapsed_us - idle_us, 0.01) / count,
-            )
-            if sample[0] <= settings.contention:
-                baseline.append(sample[1])
-                candidate.append(sample[2])
-                continue
-            self._dropped += 1
-            disturbed.append(sample)
-            patience -= 1
-            if patience > 0:
-                plan.append("time")
-        if missing := wanted - len(baseline):
+            elif what == "part":
+                parts.append(self._part(sides.candidate, sets) - idle_us)
+            else:
+                sample = self._turn(sides, sets, idle_us)
+                if what == "warm":
+                    continue
+                if sample.disturbance <= self._settings.contention:
+                    quiet.append(sample)
+                    continue
+                self._dropped += 1
+                disturbed.append(sample)
+                patience -= 1
+                plan += ["time"] if patience > 0 else []
+        if len(quiet) < wanted:
             # Never quiet: take the least disturbed, and say so.
             self._busy = True
-            for _, first_us, second_us in sorted(disturbed)[:missing]:
-                baseline.append(first_us)
-                candidate.append(second_us)
-        return Pair(baseline_us=tuple(baseline), candidate_us=tuple(candidate))
+            quiet += sorted(disturbed)[: wanted - len(quiet)]
+        self._convict_reading_ahead(parts, min(each.candidate_us for each in quiet) * count)
+        return Pair(
+            baseline_us=tuple(each.baseline_us for each in quiet),
+            candidate_us=tuple(each.candidate_us for each in quiet),
+        )
 
-    def _watches(self) -> int:
-        """Batches to watch in each pair: as many as it takes to be sure that own code is absent."""
-        per_batch = self._batch_us / 1e6 * FREQUENCY
-        needed = _CONVICTING_SAMPLES / per_batch / self._settings.stop.min_pairs
-        return min(max(self._settings.profiled, math.ceil(needed)), _MOST_WATCHES)
+    def _plan(self, count: int) -> list[str]:
+        """Timed, watched and partial batches in one random order: no program can tell which."""
+        settings = self._settings
+        plan = ["time"] * settings.stop.min_samples
+        plan += ["watch"] * (settings.profiled if self._watched.possible else 0)
+        plan += ["part"] * (settings.parts if count >= 8 else 0)
+        self._rng.shuffle(plan)
+        return ["warm"] * settings.warmups + plan
 
     def _look_closer(self, plan: list[str]) -> list[str]:
-        """Watch more where batches were shorter than foreseen and what they show is suspicious.
+        """Watch more where what was seen is suspicious and too little to convict or acquit.
 
         Timed samples are added as well and all are mixed: no place in the plan is safe.
         """
-        found, left = self._watched.coverage, 2 * _MOST_WATCHES - self._closer
-        if left <= 0 or "watch" in plan or found is None:
+        if "watch" in plan:
             return plan
-        if not undecided(found, self._task.library, library_us=self._watched.library_us):
+        more = min(self._watched.missing_batches(self._task.library), _MOST_WATCHES - self._closer)
+        if more <= 0:
             return plan
-        missing = (DECISIVE - found.samples) * self._watched.batches / found.samples
-        more = min(math.ceil(missing), left)
         self._closer += more
         plan = plan + ["watch"] * more + ["time"] * self._settings.stop.min_samples
         self._rng.shuffle(plan)
         return plan
 
-    def _turn(self, sides: _Sides, sets: Sequence[InputSet]) -> tuple[Launches, Launches]:
+    def _turn(self, sides: _Sides, sets: Sequence[InputSet], idle_us: float) -> _Sample:
         """One sample of each side on the same inputs, back to back, in random order."""
-        swap = self._rng.random() < 0.5
-        ran: dict[str, Launches] = {}
-        for name in ("candidate", "baseline") if swap else ("baseline", "candidate"):
-            lane = sides.candidate if name == "candidate" else sides.baseline
+        ran: dict[bool, Launches] = {}
+        order = list(range(len(sets)))
+        self._rng.shuffle(order)
+        for is_candidate in self._rng.sample((True, False), 2):
+            lane = sides.candidate if is_candidate else sides.baseline
             self._fill(lane, sets)
-            order = list(range(len(sets)))
-            self._rng.shuffle(order)
-            launches = lane.run(order)
-            ran[name] = launches
-            if name == "candidate":
-                self._spot_check(lane, launches, sets, order)
-            lane.release(launches)
+            ran[is_candidate] = lane.run(order)
+            if is_candidate:
+                self._spot_check(lane, ran[True], sets, order)
+            lane.release(ran[is_candidate])
         self._oracle.release()
-        return ran["baseline"], ran["candidate"]
+        return _Sample(
+            disturbance=max(_disturbance(each) for each in ran.values()),
+            baseline_us=max(ran[False].elapsed_us - idle_us, 0.01) / len(sets),
+            candidate_us=max(ran[True].elapsed_us - idle_us, 0.01) / len(sets),
+        )
 
     def _watch(self, lane: Lane, sets: Sequence[InputSet]) -> None:
-        """One batch with a sampler on it; the program cannot see that it is there."""
-        sampler = open_sampler(lane.pid) if lane.pid is not None else None
-        if sampler is None:
-            self._watched.possible = False
-            return
         self._fill(lane, sets)
         order = list(range(len(sets)))
         self._rng.shuffle(order)
-        with sampler:
-            sampler.start()
-            launches = lane.run(order)
-            addresses = sampler.stop()
-        assert lane.pid is not None
-        found = coverage(addresses, read_maps(lane.pid), lane.own_code, enough=1)
-        if found is not None:
-            self._watched.own += found.own * found.samples
-            self._watched.total += found.samples
-        self._watched.launches += len(order)
-        self._watched.batches += 1
+        launches = self._watched.watch(lane, order)
+        if launches is not None:
+            self._spot_check(lane, launches, sets, order)
+            lane.release(launches)
+        self._oracle.release()
+
+    def _part(self, lane: Lane, sets: Sequence[InputSet]) -> float:
+        """Time a few launches while inputs for many lie there; returns microseconds."""
+        self._fill(lane, sets)
+        few = self._rng.randint(1, max(1, len(sets) // 4))
+        order = self._rng.sample(range(len(sets)), few)
+        launches = lane.run(order)
         self._spot_check(lane, launches, sets, order)
         lane.release(launches)
         self._oracle.release()
+        return launches.elapsed_us - launches.waited_us
 
-    def _spot_check(
-        self, lane: Lane, launches: Launches, sets: Sequence[InputSet], order: Sequence[int]
-    ) -> None:
-        """Compare outputs of the batch just run, at places chosen only now."""
-        if self._is_random:
-            self._compare_random(lane, launches, sets, order)
-            return
-        if self._stateful and self._state is None:
-            return  # buffers without common names cannot be put back: nobody knows what is right
-        chosen = self._rng.sample(range(len(order)), min(self._settings.spot_checks, len(order)))
-        before: list[InputSet] = []
-        if self._stateful:
-            # A launch starts from buffers that earlier ones of its batch changed: replay those.
-            chosen = chosen[:1]
-            before = [sets[slot] for slot in order[: chosen[0]]]
-        slots = [order[index] for index in chosen]
-        answers = self._oracle.answers([sets[slot] for slot in slots], before=before)
-        trials = [
-            Trial(inputs=sets[slot], answers=with_scores(sets[slot], each))
-            for slot, each in zip(slots, answers, strict=True)
-        ]
-        examiner = Examiner(
-            self._task, trials, eager=self._eager, slack=_SLACK, shifted=self._oracle.shifted
-        )
-        for index, slot, trial in zip(chosen, slots, trials, strict=True):
-            try:
-                examiner.examine(lane, launches, index=index, slot=slot, trial=trial)
-            except ProgramFailed as failed:
-                raise ProgramFailed(
-                    failed.verdict,
-                    f"right when checked, wrong in launch {index} of {len(order)} of a timed "
-                    f"batch: {failed.message}",
-                ) from failed
+    def _convict_reading_ahead(self, parts: Sequence[float], whole_us: float) -> None:
+        """A quarter of the launches takes about a quarter of the time, unless all were computed.
 
-    def _compare_random(
-        self, lane: Lane, launches: Launches, sets: Sequence[InputSet], order: Sequence[int]
-    ) -> None:
-        """A random output says little alone: compare distributions over all timed launches."""
-        for index in self._rng.sample(range(len(order)), min(_RANDOM_CHECKS, len(order))):
-            tensors = [x for x in lane.outputs(launches, index) if not isinstance(x, str)]
-            if len(tensors) != len(launches.specs):
-                raise ProgramFailed(Verdict.WRONG, "an output is no plain tensor")
-            expected = self._oracle.statistics(sets[order[index]], 1)[0]
-            found = self._oracle.reduce(launches.tree, tensors)
-            if found.shape != expected.shape or not np.isfinite(found).all():
-                raise ProgramFailed(Verdict.WRONG, "the statistic of a timed output is no number")
-            self._rows.append((expected, found))
-        sides = [np.stack(side) for side in zip(*self._rows, strict=True)]
-        worst, allowed = worst_z(*sides), alarm_threshold(sides[0].shape[1])
-        if worst > allowed:
+        Whoever computes every input that lies there in its first launch shares out what each
+        launch costs, which no caller outside of a benchmark would ever see.
+        """
+        slow = [part for part in parts if part > 0.6 * whole_us]
+        if len(slow) >= 2 and 2 * len(slow) > len(parts):
             raise ProgramFailed(
-                Verdict.WRONG,
-                "right when checked, wrong while timed: its outputs follow another distribution "
-                f"(z = {worst:.1f} over {len(self._rows)} launches, {allowed:.1f} is allowed)",
+                Verdict.CHEATED,
+                f"reads ahead: up to a quarter of a batch's launches took {min(slow):.0f} us or "
+                f"more, the whole batch {whole_us:.0f} us",
             )
+
+    def _renew(self, sides: _Sides, setup: Setup) -> None:
+        """Change a few weights on both sides, so that nothing derived from them may be kept."""
+        dynamic = self._task.weights is Weights.DYNAMIC and bool(setup.state.keys)
+        size = sum(leaf.spec.span_bytes for leaf in setup.state.leaves)
+        if not dynamic or size > _FEW_BYTES or self._spot_check.is_stateful:
+            return
+        state = self._oracle.weights(self._draw(), few=True)
+        sides.baseline.weights(state, first=False)
+        sides.candidate.weights(state, first=False)
 
     def _fill(self, lane: Lane, sets: Sequence[InputSet]) -> None:
         """New inputs; and the first buffers again, where launches change them."""
@@ -354,17 +267,15 @@ class Stopwatch:
         settings = self._settings
         count = 2
         for _ in range(2):  # two launches tell little beside the clock's own cost: look again
-            count = min(count, 16)
-            sets = self._fresh(count)
-            fastest = float("inf")
-            outputs = 0
+            sets = self._fresh(min(count, 16))
+            fastest, outputs = float("inf"), 0
             for lane in (sides.baseline, sides.candidate):
                 lane.arrange(sets)
                 for _ in range(3):
                     idle = lane.run([])
-                    launches = lane.run(range(count))
+                    launches = lane.run(range(len(sets)))
                     gained = max(launches.elapsed_us - idle.elapsed_us, _MIN_GAIN_US)
-                    fastest = min(fastest, gained / count)
+                    fastest = min(fastest, gained / len(sets))
                     outputs = sum(s.span_bytes for s in launches.specs if not isinstance(s, str))
                     lane.release(launches)
                     lane.refill(sets)
@@ -373,7 +284,6 @@ class Stopwatch:
                 fastest, sets[0].nbytes + outputs, target_us=settings.sample_us,
                 max_bytes=settings.sample_bytes, max_launches=settings.max_launches,
             )  # fmt: skip
-        self._batch_us = fastest * count
         return count
 
     def _arrange(self, sides: _Sides, count: int) -> float:
@@ -392,5 +302,5 @@ class Stopwatch:
 
 
 def _disturbance(launches: Launches) -> float:
-    """Share of a sample that its threads spent waiting for a core; waking up is free."""
+    """Share of a sample that others kept the cores; waking up is free."""
     return max(launches.waited_us - _WAKE_US, 0.0) / launches.elapsed_us

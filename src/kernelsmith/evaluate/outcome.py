@@ -90,14 +90,9 @@ class Examiner:
             ProgramFailed: Something is wrong; the message says what, where and by how much.
         """
         answers, where = trial.answers, _where(trial)
-        if launches.tree != answers.tree:
-            raise _wrong(
-                f"returns {_form(launches.tree)} where the reference returns "
-                f"{_form(answers.tree)}{where}"
-            )
+        # Before a byte is read: a false shape or stride would have the judge copy gigabytes.
+        check_form(launches, answers, where)
         for position in range(len(answers.outputs)):
-            # Before a byte is read: a false shape or stride would have the judge copy gigabytes.
-            self._check_form(launches, position, answers, where)
             self._check_place(lane, launches, index, position, answers, where)
         worst = Worst()
         found = lane.outputs(launches, index)
@@ -119,7 +114,9 @@ class Examiner:
         """Check buffers that the reference changes; call after the launch was released."""
         worst = Worst()
         for key, answer in trial.answers.buffers:
-            worst = worst.or_else(self._check(lane.buffer(key), answer, trial, _where(trial)))
+            worst = worst.or_else(
+                self._check(lane.buffer(key, answer.eager), answer, trial, _where(trial))
+            )
         return worst
 
     def _check(
@@ -180,33 +177,15 @@ class Examiner:
         scale = float(np.sqrt(np.square(exact).mean())) if exact.size else 0.0
         return replace(tolerance, atol=max(tolerance.atol, budget.allowed * scale))
 
-    def _check_form(self, launches: Launches, position: int, answers: Answers, where: str) -> None:
-        """Outputs have the dtype and shape that the reference's have."""
-        answer = answers.outputs[position]
-        if position >= len(launches.specs):
-            raise _wrong(f"{answer.path} is missing{where}")
-        spec = launches.specs[position]
-        if not isinstance(spec, Spec):
-            return
-        for what, got, wanted in (
-            ("dtype", spec.dtype, answer.eager.dtype),
-            ("shape", spec.shape, answer.eager.shape),
-        ):
-            if got != wanted:
-                raise _wrong(f"{answer.path}: expected {what} {wanted}, found {got}{where}")
-
     def _check_place(
         self, lane: Lane, launches: Launches, index: int, position: int, answers: Answers,
         where: str,
     ) -> None:  # fmt: skip
-        """Outputs are memory of their own: not an input's, not spread over itself."""
+        """Outputs are memory of their own: not an input's, not another launch's."""
         spec = launches.specs[position]
         path = answers.outputs[position].path
         if not isinstance(spec, Spec):
             return
-        eager = answers.outputs[position].eager.values
-        if not spec.is_dense and spec.strides != _strides(eager):
-            raise _wrong(f"{path} has overlapping or gappy strides {spec.strides}{where}")
         addresses = launches.addresses[index]
         if position >= len(addresses) or spec.count == 0:
             return
@@ -220,6 +199,29 @@ class Examiner:
                     f"{path} of two launches is the same memory: a later call overwrites what an "
                     f"earlier one returned{where}"
                 )
+
+
+def check_form(launches: Launches, answers: Answers, where: str = "") -> None:
+    """Results are built like the reference's, and each tensor has its dtype, shape and density."""
+    if launches.tree != answers.tree:
+        raise _wrong(
+            f"returns {_form(launches.tree)} where the reference returns "
+            f"{_form(answers.tree)}{where}"
+        )
+    for position, answer in enumerate(answers.outputs):
+        if position >= len(launches.specs):
+            raise _wrong(f"{answer.path} is missing{where}")
+        spec = launches.specs[position]
+        if not isinstance(spec, Spec):
+            continue
+        for what, got, wanted in (
+            ("dtype", spec.dtype, answer.eager.dtype),
+            ("shape", spec.shape, answer.eager.shape),
+        ):
+            if got != wanted:
+                raise _wrong(f"{answer.path}: expected {what} {wanted}, found {got}{where}")
+        if not spec.is_dense and spec.strides != _strides(answer.eager.values):
+            raise _wrong(f"{answer.path} has overlapping or gappy strides {spec.strides}{where}")
 
 
 def _all(answers: Answers) -> list[Answer]:

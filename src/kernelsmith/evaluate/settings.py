@@ -27,10 +27,12 @@ class Settings:
     """Unmeasured samples at the start of each pair; the program cannot tell them apart."""
     profiled: int = 3
     """Samples per pair that are watched for coverage instead of being timed."""
+    parts: int = 4
+    """Batches per pair in which only some of the inputs are launched, against reading ahead."""
     spot_checks: int = 3
     """Launches of each timed sample whose outputs are compared, chosen afterwards."""
-    contention: float = 0.02
-    """A sample is dropped when its threads waited for a core longer than this share of it."""
+    contention: float = 0.05
+    """A sample is dropped when others kept cores from its threads for more than this share."""
     static: bool = True
     """Whether source is read before it runs. Off in tests, to show that behaviour decides."""
     robust: bool = True

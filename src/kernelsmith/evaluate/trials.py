@@ -13,9 +13,10 @@ from kernelsmith.evaluate.backend import Lane, Oracle
 from kernelsmith.evaluate.checks.indices import infer_scores
 from kernelsmith.evaluate.checks.randomness import alarm_threshold, runs_needed, worst_z
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.outcome import Examiner, Trial, Worst
+from kernelsmith.evaluate.outcome import Examiner, Trial, Worst, check_form
 from kernelsmith.evaluate.settings import Settings
-from kernelsmith.evaluate.values import Answers, InputSet, State
+from kernelsmith.evaluate.tensors import Tensor
+from kernelsmith.evaluate.values import Answers, InputSet, Launches, State
 
 Draw = Callable[[], int]
 """Draws a secret seed."""
@@ -117,13 +118,12 @@ def check_statistic(lane: Lane, oracle: Oracle, workload: Workload, chosen: Inpu
     """Compare distributions: the task's statistic over runs of either side on the same inputs."""
     runs = runs_needed(oracle.statistics(chosen, 2).shape[1])
     reference = oracle.statistics(chosen, runs)
+    answers = oracle.answers([chosen], nudges=0)[0]
     lane.arrange([chosen] * runs)
     launches = lane.run(range(runs))
     rows = []
     for index in range(runs):
-        tensors = [each for each in lane.outputs(launches, index) if not isinstance(each, str)]
-        if len(tensors) != len(launches.specs):
-            raise ProgramFailed(Verdict.WRONG, "an output is no plain tensor")
+        tensors = plain_outputs(lane, launches, index, answers)
         rows.append(oracle.reduce(launches.tree, tensors))
     lane.release(launches)
     if any(row.shape != reference[0].shape for row in rows):
@@ -139,6 +139,15 @@ def check_statistic(lane: Lane, oracle: Oracle, workload: Workload, chosen: Inpu
     return Accuracy(
         workload=workload.name, error=worst, budget=allowed, eager_error=0.0, trials=runs
     )
+
+
+def plain_outputs(lane: Lane, launches: Launches, index: int, answers: Answers) -> list[Tensor]:
+    """Read one launch's outputs once their form is known to be the reference's."""
+    check_form(launches, answers)
+    tensors = [each for each in lane.outputs(launches, index) if not isinstance(each, str)]
+    if len(tensors) != len(answers.outputs):
+        raise ProgramFailed(Verdict.WRONG, "an output is no plain tensor")
+    return tensors
 
 
 def _together(lane: Lane, examiner: Examiner, order: list[Trial]) -> Worst:

@@ -232,8 +232,9 @@ class NullLane:
         del launches
         return [Tensor("float32", self._kept[index])]
 
-    def buffer(self, key: str) -> Tensor | str:
+    def buffer(self, key: str, like: Tensor) -> Tensor | str:
         """Expressions have no buffers."""
+        del like
         return f"missing: {key}"
 
     def release(self, launches: Launches) -> None:

@@ -77,9 +77,7 @@ def judge_coverage(
     return None
 
 
-def undecided(
-    coverage: Coverage, library: Library, *, library_us: float | None = None
-) -> bool:
+def undecided(coverage: Coverage, library: Library, *, library_us: float | None = None) -> bool:
     """Whether it looks like a violation, by samples too few to prove or disprove one."""
     if library is Library.ANY or coverage.samples >= DECISIVE:
         return False
