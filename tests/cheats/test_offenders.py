@@ -5,10 +5,8 @@ import zoo
 
 from kernelsmith.domain.evaluation import Verdict
 
-OFFENDERS = zoo.animals("offenders")
 
-
-@pytest.mark.parametrize("animal", OFFENDERS, ids=lambda each: each.path.stem)
+@pytest.mark.parametrize("animal", zoo.parameters("offenders"))
 def test_no_cheat_passes(animal, guarded):
     found = guarded.judge(zoo.task(animal.task), animal.candidate)
     assert found.verdict is not Verdict.PASSED
@@ -17,8 +15,7 @@ def test_no_cheat_passes(animal, guarded):
 
 @pytest.mark.parametrize(
     "animal",
-    [each for each in OFFENDERS if Verdict.REFUSED in each.expected],
-    ids=lambda each: each.path.stem,
+    [each for each in zoo.parameters("offenders") if Verdict.REFUSED in each.values[0].expected],
 )
 def test_no_cheat_passes_on_the_evidence_alone(animal, unguarded):
     found = unguarded.judge(zoo.task(animal.task), animal.candidate)

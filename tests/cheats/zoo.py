@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task
@@ -17,7 +20,7 @@ QUICK = Settings(
     sample_us=2000.0,
     max_launches=64,
     warmups=1,
-    profiled=4,
+    profiled=3,
     robust=False,
 )
 """Enough to convict; speed-ups measured so are not quoted anywhere."""
@@ -60,6 +63,33 @@ def read(path: Path) -> Animal:
 def animals(folder: str) -> list[Animal]:
     """All files of ``offenders`` or ``honest``, in order of name."""
     return [read(path) for path in sorted((HERE / folder).glob("*.py"))]
+
+
+def shown_always(folder: str) -> set[Path]:
+    """The files that every ``make test`` judges; the others are for ``make test-full``.
+
+    One offender per catalogue number and every third honest one: some two minutes on two cores.
+    """
+    found = animals(folder)
+    if folder == "honest":
+        return {animal.path for animal in found[::3]}
+    first: dict[str, Path] = {}
+    for animal in found:
+        first.setdefault(animal.number, animal.path)
+    return set(first.values())
+
+
+def parameters(folder: str) -> list[ParameterSet]:
+    """All files as test parameters, marked slow where they are not judged every time."""
+    always = shown_always(folder)
+    return [
+        pytest.param(
+            animal,
+            id=animal.path.stem,
+            marks=[pytest.mark.slow] if animal.slow or animal.path not in always else [],
+        )
+        for animal in animals(folder)
+    ]
 
 
 def task(name: str) -> Task:

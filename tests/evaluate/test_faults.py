@@ -10,7 +10,7 @@ import pytest
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Library, Task
 from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.settings import Settings
@@ -28,6 +28,7 @@ QUICK = Settings(
 
 TASK = Task(
     name="double",
+    library=Library.ANY,
     source="""
 import torch
 class Model(torch.nn.Module):
@@ -48,8 +49,19 @@ extern "C" {
 void twice(const float* x, float* y, int64_t n) { for (int64_t i = 0; i < n; ++i) y[i] = x[i] * 2; }
 void crash() { *(volatile int*)8 = 1; }
 void hang() { for (;;) { asm volatile(""); } }
-int64_t forks() { int64_t made = 0; for (int i = 0; i < 1000; ++i) { int p = fork(); if (p == 0) for (;;) {} made += p > 0; } return made; }
-void eat() { std::vector<char*> all; for (;;) { char* p = new char[1 << 26]; for (long i = 0; i < 1 << 26; i += 4096) p[i] = 1; all.push_back(p); } }
+int64_t forks() {
+  int64_t made = 0;
+  for (int i = 0; i < 1000; ++i) { int p = fork(); if (p == 0) for (;;) {} made += p > 0; }
+  return made;
+}
+void eat() {
+  std::vector<char*> all;
+  for (;;) {
+    char* p = new char[1 << 26];
+    for (long i = 0; i < 1 << 26; i += 4096) p[i] = 1;
+    all.push_back(p);
+  }
+}
 }
 ''')
 class ModelNew(torch.nn.Module):

@@ -18,16 +18,16 @@ class Settings:
     timeout_s: float = 30.0
     """How long a program may take over one request (building not counted)."""
     stop: StopRule = _STOP
-    sample_us: float = 4000.0
+    sample_us: float = 2500.0
     """How long one sample should last at least."""
-    sample_bytes: int = 48 << 20
+    sample_bytes: int = 24 << 20
     """How much input one sample may take; fresh inputs are drawn for each."""
     max_launches: int = 256
     warmups: int = 2
     """Unmeasured samples at the start of each pair; the program cannot tell them apart."""
-    profiled: int = 3
+    profiled: int = 2
     """Samples per pair that are watched for coverage instead of being timed."""
-    parts: int = 4
+    parts: int = 2
     """Batches per pair in which only some of the inputs are launched, against reading ahead."""
     spot_checks: int = 3
     """Launches of each timed sample whose outputs are compared, chosen afterwards."""
