@@ -46,7 +46,7 @@ from benchmarks.report import (
 )
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Task, Tolerance, Weights
+from kernelsmith.domain.task import Task, Tolerance, Weights, Workload
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 
@@ -90,7 +90,7 @@ def extras(task: Task) -> str:
     """Return what the task asks for that KernelBench's form cannot say, empty if nothing."""
     asked = {
         "a function": task.is_function,
-        "workloads": len(task.workloads) > 1,
+        "workloads": task.workloads != (Workload(),),
         "a tolerance": task.tolerance != Tolerance(),
         "compute_dtype": task.compute_dtype is not None,
         "static weights": task.weights is Weights.STATIC,

@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import copy
 import importlib
+import importlib.machinery
 import json
 import sys
 import time
@@ -63,7 +64,8 @@ def stand_in_for_cuda() -> None:
         "set_device", "synchronize", "empty_cache", "reset_peak_memory_stats", "manual_seed",
         "manual_seed_all",
     ):  # fmt: skip
-        setattr(torch.cuda, name, nothing)
+        # Torch's compiler keeps a table by function and takes none twice.
+        setattr(torch.cuda, name, lambda *_, **__: None)
 
 
 def stand_in_for_missing() -> list[str]:
@@ -74,6 +76,7 @@ def stand_in_for_missing() -> list[str]:
         except ImportError:
             module = types.ModuleType(name)
             vars(module).update(attributes)
+            module.__spec__ = importlib.machinery.ModuleSpec(name, None)  # torch asks for one
             sys.modules[name] = module
             replaced.append(name)
     return replaced
@@ -89,6 +92,8 @@ def unlike_kernelbench(task: str) -> tuple[str, str]:
     if not isinstance(inputs, list | tuple):
         return "", "inputs by name"
     dtypes = {str(x.dtype).removeprefix("torch.") for x in inputs if torch.is_tensor(x)}
+    if not dtypes:
+        return "", "no plain list of tensors as inputs"
     if len(dtypes) != 1 or not dtypes <= set(PRECISIONS):
         return "", f"inputs of {' and '.join(sorted(dtypes))}; it casts all to one of its own"
     return dtypes.pop(), ""

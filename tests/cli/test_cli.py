@@ -66,7 +66,7 @@ def test_a_missing_compiler_is_said_with_what_to_install(tmp_path):
 def test_json_goes_to_stdout_alone_and_can_be_read_back():
     from kernelsmith.domain.codec import loads
 
-    done = run("evaluate", TASK, EXAMPLE, "--json")
+    done = run("evaluate", TASK, EXAMPLE, "--json", "--effort", "quick")
     assert done.returncode == 0, done.stderr
     found = loads(done.stdout)
     assert found.verdict == "passed"
@@ -74,7 +74,7 @@ def test_json_goes_to_stdout_alone_and_can_be_read_back():
 
 
 def test_the_card_shows_ratio_interval_device_and_sandbox():
-    said = run("evaluate", TASK, EXAMPLE).stdout
+    said = run("evaluate", TASK, EXAMPLE, "--effort", "quick").stdout
     for word in ("PASSED", "95 % interval", "own code", "device", "sandbox", "samples"):
         assert word in said
 
@@ -88,7 +88,7 @@ def test_a_kernel_that_fails_is_exit_code_one(tmp_path):
 
 
 def test_compare_measures_one_candidate_beside_the_other():
-    done = run("compare", TASK, EXAMPLE, EXAMPLE, "--json")
+    done = run("compare", TASK, EXAMPLE, EXAMPLE, "--json", "--effort", "quick")
     assert done.returncode == 0, done.stderr
     timing = json.loads(done.stdout)["timing"]
     assert timing["baseline"].startswith("candidate ")

@@ -16,7 +16,10 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
     """Options of every verb that judges."""
     parser.add_argument("--backend", default="cpu", help="cpu (default) or null")
     parser.add_argument(
-        "--thorough", action="store_true", help="narrower intervals: more processes, more time"
+        "--effort",
+        choices=("quick", "usual", "thorough"),
+        default="usual",
+        help="quick: one process pair; thorough: at least six, for numbers to be quoted",
     )
     parser.add_argument(
         "--timeout", type=float, default=30.0, metavar="S", help="seconds per request (30)"
@@ -29,10 +32,12 @@ def settings(args: argparse.Namespace) -> Settings:
     if not args.timeout > 0:
         raise UsageError(f"--timeout is a number of seconds above 0; got {args.timeout}")
     usual = Settings(timeout_s=args.timeout)
-    if not args.thorough:
-        return usual
-    stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)
-    return replace(usual, stop=stop)
+    if args.effort == "quick":
+        return replace(usual, stop=replace(usual.stop, min_pairs=1, max_pairs=1))
+    if args.effort == "thorough":
+        stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)
+        return replace(usual, stop=stop)
+    return usual
 
 
 @contextmanager

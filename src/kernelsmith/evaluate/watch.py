@@ -75,7 +75,8 @@ class Watched:
             return 0
         if not undecided(found, library, library_us=self.library_us):
             return 0
-        return math.ceil((DECISIVE - found.samples) * self.batches / found.samples)
+        wanted = DECISIVE if found.samples < DECISIVE else 2 * found.samples
+        return math.ceil((wanted - found.samples) * self.batches / found.samples)
 
     def watch(self, lane: Lane, slots: list[int]) -> Launches | None:
         """Run one batch with a sampler on it; the program cannot see that it is there."""

@@ -24,6 +24,8 @@ TRIVIAL = 0.20
 LIBRARY_LIMIT = 0.10
 DECISIVE = 300
 """That many samples with none in own code put Wilson's upper limit below ``DECOY``."""
+EXHAUSTIVE = 3000
+"""Beyond that, a share near ``DECOY`` stays unproven and passes as trivial."""
 GLUE_US = 2.0
 """Library time per launch that is taken for glue: about eight times ``torch.empty``."""
 _Z = 2.326
@@ -79,9 +81,14 @@ def judge_coverage(
 
 def undecided(coverage: Coverage, library: Library, *, library_us: float | None = None) -> bool:
     """Whether it looks like a violation, by samples too few to prove or disprove one."""
-    if library is Library.ANY or coverage.samples >= DECISIVE:
+    if library is Library.ANY:
         return False
     glue_only = library_us is not None and library_us <= GLUE_US
+    limit = ABSENT if glue_only else DECOY
+    if coverage.own < limit <= _upper(coverage.own, coverage.samples):
+        return coverage.samples < EXHAUSTIVE  # looks guilty; only more samples can tell
+    if coverage.samples >= DECISIVE:
+        return False
     if library is Library.NONE and not glue_only and coverage.library > LIBRARY_LIMIT:
         return True
     return coverage.own < (DECOY if glue_only else TRIVIAL)
