@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.arena import Arena, poison
 from kernelsmith.evaluate.builder import Artifact, Builder, BuildFailed
 from kernelsmith.evaluate.failure import KilledFromOutside, ProgramFailed
@@ -52,6 +53,11 @@ class Lane:
     def pid(self) -> int:
         """The process, for whoever watches it from outside."""
         return self._child.pid
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its process is still there."""
+        return self._child.alive
 
     @property
     def output(self) -> str:
@@ -130,15 +136,15 @@ class Lane:
 
     def run(self, slots: Sequence[int]) -> Launches:
         """Launch once per slot. The clock runs from thaw to the reply; then all stands still."""
-        before = _Usage.of(self._child.pid)
+        before = self._usage()
         reply, elapsed = self._exchange({"do": "run", "slots": list(slots)}, ())
+        after = self._usage()
         reply = self._accept(reply)
         try:
             launches = Launches(
                 elapsed_us=elapsed,
-                waited_us=before.disturbed_us(
-                    _Usage.of(self._child.pid), cores=self._threads, elapsed_us=elapsed
-                ),
+                waited_us=before.disturbed_us(after, cores=self._threads, elapsed_us=elapsed),
+                faults=after.faults - before.faults,
                 tree=reply["tree"],
                 specs=tuple(_spec(each) for each in reply["leaves"]),
                 addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
@@ -236,6 +242,14 @@ class Lane:
         for artifact in self._artifacts:
             os.close(artifact.fd)
         self._artifacts.clear()
+
+    def _usage(self) -> "_Usage":
+        with self._blamed("looking at its threads"):
+            try:
+                return _Usage.of(self._child.pid)
+            except (FileNotFoundError, ProcessLookupError):
+                self._child.thaw()  # says how it died
+                raise EvaluationLost(f"the {self.name}'s process is gone") from None
 
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
         return self._accept(self._exchange(message, fds)[0])
@@ -368,6 +382,8 @@ class _Usage:
     ran: dict[str, int]
     waited: dict[str, int]
     stolen: int
+    faults: int
+    """Not nanoseconds but minor page faults."""
 
     @classmethod
     def of(cls, pid: int) -> Self:
@@ -381,7 +397,8 @@ class _Usage:
             ran[task.name], waited[task.name] = int(fields[0]), int(fields[1])
         with open("/proc/stat") as lines:
             stolen = int(next(lines).split()[8]) * 1_000_000_000 // _TICKS
-        return cls(ran, waited, stolen)
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return cls(ran, waited, stolen, faults=int(fields[7]))
 
     def disturbed_us(self, later: "_Usage", *, cores: int, elapsed_us: float) -> float:
         """How long others kept the cores from it: its own surplus of threads does not count."""

@@ -27,6 +27,9 @@ _MIN_GAIN_US = 1.0
 _WAKE_US = 100.0
 """Waiting that every sample shows, on an idle machine too: threads of either side waking up."""
 _MOST_WATCHES = 96
+_MOST_WARMUPS = 8
+_WARM_FAULTS = 32
+"""A side whose batch touches more new pages than this is still growing its memory."""
 _JUDGED_FROM_US = 800.0
 _COLD_US = 100.0
 """What a first launch may take longer than the next ones."""
@@ -59,6 +62,7 @@ class _Sample:
     disturbance: float
     baseline_us: float
     candidate_us: float
+    faults: int
 
 
 class Stopwatch:
@@ -140,7 +144,7 @@ class Stopwatch:
         quiet: list[_Sample] = []
         disturbed: list[_Sample] = []
         parts: list[float] = []
-        patience = 2 * wanted
+        patience, warmed = 2 * wanted, 0
         while plan:
             what = plan.pop(0)
             self._renew(sides, setup)
@@ -153,6 +157,9 @@ class Stopwatch:
             else:
                 sample = self._turn(sides, sets, idle_us)
                 if what == "warm":
+                    warmed += 1
+                    if sample.faults > _WARM_FAULTS and warmed < _MOST_WARMUPS:
+                        plan = ["warm", *plan] if plan[0] != "warm" else plan
                     continue
                 if sample.disturbance <= self._settings.contention:
                     quiet.append(sample)
@@ -212,6 +219,7 @@ class Stopwatch:
             disturbance=max(_disturbance(each) for each in ran.values()),
             baseline_us=max(ran[False].elapsed_us - idle_us, 0.01) / len(sets),
             candidate_us=max(ran[True].elapsed_us - idle_us, 0.01) / len(sets),
+            faults=max(each.faults for each in ran.values()),
         )
 
     def _watch(self, lane: Lane, sets: Sequence[InputSet]) -> None:

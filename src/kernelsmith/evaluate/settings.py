@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kernelsmith.evaluate.timing.sampling import StopRule
 
-_STOP = StopRule(target_width=0.05, max_pairs=6, budget_s=20.0)
+_STOP = StopRule(target_width=0.05, max_pairs=5, budget_s=20.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

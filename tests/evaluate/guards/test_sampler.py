@@ -92,13 +92,15 @@ def watch(kernel: int) -> Iterator[Watch]:
 
 
 def _let_it_work(pid: int) -> None:
-    """Wait until it has had ``SECONDS`` of a core, however busy the machine is."""
-    ticks, deadline = os.sysconf("SC_CLK_TCK"), time.monotonic() + 30
-    used = 0.0
-    while used < SECONDS and time.monotonic() < deadline:
+    """Wait until it has had ``SECONDS`` more of a core, however busy the machine is."""
+    begun, deadline = _used_s(pid), time.monotonic() + 30
+    while _used_s(pid) < begun + SECONDS and time.monotonic() < deadline:
         time.sleep(SECONDS / 4)
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        used = (int(fields[11]) + int(fields[12])) / ticks
+
+
+def _used_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wide(pid: int) -> Sampler:

@@ -2,10 +2,12 @@
 
 import os
 import platform
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
+from weakref import WeakSet
 
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
@@ -14,6 +16,7 @@ from kernelsmith.evaluate.builder import Builder, default_cache
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.lane import Lane
 from kernelsmith.evaluate.oracle import Oracle
+from kernelsmith.evaluate.priority import prompt
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.process import Zygote
 
@@ -34,6 +37,7 @@ class CpuBackend:
         self._cache = cache or default_cache()
         self._limits = Limits(memory_bytes=memory_bytes)
         self._lock = DeviceLock("cpu")
+        self._lanes: WeakSet[Lane] = WeakSet()
         self._zygote: Zygote | None = None
         self._builder: Builder | None = None
 
@@ -92,16 +96,19 @@ class CpuBackend:
         child = self.zygote.spawn(
             entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
         )
-        _favour(child.pid)
-        return Lane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
+        lane = Lane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
+        self._lanes.add(lane)
+        return lane
 
     def shared(self) -> AbstractContextManager[None]:
         """The cores are the device: builds and checks share them."""
         return self._lock.shared()
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Timing owns all cores; other judges on this machine wait."""
-        return self._lock.exclusive()
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Timing owns all cores: other judges wait, and other processes are put last in line."""
+        with self._lock.exclusive(), prompt([lane.pid for lane in self._lanes if lane.is_open]):
+            yield
 
     def close(self) -> None:
         """End the zygote and all its children."""
@@ -134,16 +141,6 @@ def _environment(cores: int) -> dict[str, str]:
     if isa := os.environ.get("ONEDNN_MAX_CPU_ISA"):
         chosen["ONEDNN_MAX_CPU_ISA"] = isa
     return chosen
-
-
-def _favour(pid: int) -> None:
-    """Put the process before others in line, where we may: a loaded machine disturbs it less."""
-    try:
-        os.setpriority(os.PRIO_PROCESS, pid, -20)
-        # Where sessions are scheduled as groups, the group's weight counts instead.
-        Path(f"/proc/{pid}/autogroup").write_text("-20")
-    except OSError:
-        return
 
 
 def _processor() -> str:

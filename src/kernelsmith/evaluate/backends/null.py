@@ -222,6 +222,7 @@ class NullLane:
         return Launches(
             elapsed_us=elapsed * (1 + 0.002 * self._jitter.random()),
             waited_us=0.0,
+            faults=0,
             tree=_TENSOR if self._kept else None,
             specs=tuple(_spec(each) for each in self._kept[:1]),
             addresses=tuple((index,) for index in range(len(self._kept))),
