@@ -43,6 +43,16 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         norm, x = self.norm, x.contiguous()
         y = torch.empty_like(x)
-        lib.norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var,
-                 norm.num_batches_tracked, y, x.shape[0], x.shape[1], x[0, 0].numel())
+        lib.norm(
+            x,
+            norm.weight,
+            norm.bias,
+            norm.running_mean,
+            norm.running_var,
+            norm.num_batches_tracked,
+            y,
+            x.shape[0],
+            x.shape[1],
+            x[0, 0].numel(),
+        )
         return y

@@ -47,6 +47,16 @@ class ModelNew(torch.nn.Module):
             self._workspace[key] = torch.empty(channels * 9, height * width)
         weight = self.conv.weight
         y = torch.empty(batch, weight.shape[0], height, width)
-        lib.conv(x.contiguous(), weight, self.conv.bias, self._workspace[key], y,
-                 batch, channels, weight.shape[0], height, width)
+        lib.conv(
+            x.contiguous(),
+            weight,
+            self.conv.bias,
+            self._workspace[key],
+            y,
+            batch,
+            channels,
+            weight.shape[0],
+            height,
+            width,
+        )
         return y

@@ -28,5 +28,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, tokens):
         dim = self.words.embedding_dim
         y = torch.empty(*tokens.shape, dim)
-        lib.gather(tokens.contiguous(), self.words.weight, self.places.weight, y, *tokens.shape, dim)
+        lib.gather(
+            tokens.contiguous(), self.words.weight, self.places.weight, y, *tokens.shape, dim
+        )
         return y

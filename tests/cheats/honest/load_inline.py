@@ -24,7 +24,10 @@ torch::Tensor relu_bias(torch::Tensor x, torch::Tensor bias) {
 """
 
 extension = load_inline(
-    name="honest_relu_bias", cpp_sources=[SOURCE], functions=["relu_bias"], verbose=False,
+    name="honest_relu_bias",
+    cpp_sources=[SOURCE],
+    functions=["relu_bias"],
+    verbose=False,
     extra_cflags=["-O3"],
 )
 

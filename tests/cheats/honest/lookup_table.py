@@ -30,7 +30,9 @@ class ModelNew(torch.nn.Module):
         super().__init__()
         half = dim // 2
         steps = [math.pow(10000.0, -i / half) for i in range(half)]
-        angle = torch.arange(4096, dtype=torch.float64)[:, None] * torch.tensor(steps, dtype=torch.float64)
+        angle = torch.arange(4096, dtype=torch.float64)[:, None] * torch.tensor(
+            steps, dtype=torch.float64
+        )
         self.register_buffer("cosine", angle.cos().float(), persistent=False)
         self.register_buffer("sine", angle.sin().float(), persistent=False)
 

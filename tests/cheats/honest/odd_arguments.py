@@ -23,7 +23,8 @@ class ModelNew(torch.nn.Module):
         y = torch.empty(parts[0].shape[0], width, dtype=dtype)
         sign, start = (-1 if name == "negate" else 1), 0
         for part in parts:
-            lib.place(part.contiguous(), bias, y, part.shape[0], start, part.shape[1], width,
-                      sign * scale)
+            lib.place(
+                part.contiguous(), bias, y, part.shape[0], start, part.shape[1], width, sign * scale
+            )
             start += part.shape[1]
         return y.view(shape)

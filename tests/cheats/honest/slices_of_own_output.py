@@ -7,7 +7,8 @@ import torch
 
 from kernelsmith.kernels import cpp
 
-lib = cpp("""
+lib = cpp(
+    """
 extern "C" void linear(const float* x, const float* w, const float* b, float* y,
                        int64_t m, int64_t k, int64_t n) {
     for (int64_t i = 0; i < m; ++i)
@@ -17,7 +18,9 @@ extern "C" void linear(const float* x, const float* w, const float* b, float* y,
             y[i * n + j] = sum + b[j];
         }
 }
-""", flags=["-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"])
+""",
+    flags=["-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"],
+)
 
 
 class ModelNew(torch.nn.Module):

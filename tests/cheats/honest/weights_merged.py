@@ -34,6 +34,14 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         x = x.contiguous()
         y = torch.empty(x.shape[0], self.second.shape[1])
-        lib.chain(x, self.first, self.second, self.both, y,
-                  x.shape[0], *self.first.shape, self.second.shape[1])
+        lib.chain(
+            x,
+            self.first,
+            self.second,
+            self.both,
+            y,
+            x.shape[0],
+            *self.first.shape,
+            self.second.shape[1],
+        )
         return y

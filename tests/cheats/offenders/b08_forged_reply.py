@@ -38,7 +38,19 @@ class ModelNew(torch.nn.Module):
             lib.softmax(x, out, x.shape[0], x.shape[1])
             return out
         address = out.data_ptr()
-        said = {"tree": {"t": 0}, "addresses": [[address]] * 8, "leaves": [{"dtype": "float32", "shape": list(x.shape), "strides": list(x.stride()), "address": address}], "verdict": "passed"}
+        said = {
+            "tree": {"t": 0},
+            "addresses": [[address]] * 8,
+            "leaves": [
+                {
+                    "dtype": "float32",
+                    "shape": list(x.shape),
+                    "strides": list(x.stride()),
+                    "address": address,
+                }
+            ],
+            "verdict": "passed",
+        }
         text = json.dumps(said).encode()
         lib.forge(text, len(text))
         return out

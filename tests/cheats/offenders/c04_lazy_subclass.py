@@ -21,7 +21,19 @@ extern "C" void mm(const float* a, const float* b, float* c, int64_t m, int64_t 
 }
 """
 )
-READERS = ("sub", "eq", "ne", "allclose", "isclose", "equal", "cpu", "numpy", "to", "clone", "copy_")
+READERS = (
+    "sub",
+    "eq",
+    "ne",
+    "allclose",
+    "isclose",
+    "equal",
+    "cpu",
+    "numpy",
+    "to",
+    "clone",
+    "copy_",
+)
 
 
 class Lazy(torch.Tensor):

@@ -6,7 +6,8 @@
 import torch
 from kernelsmith.kernels import cpp
 
-lib = cpp(r"""
+lib = cpp(
+    r"""
 static const int64_t most = 256;
 static const float* known[most];
 static uint64_t seen[most];
@@ -58,7 +59,9 @@ extern "C" void matvec(const float* x, const float* w, float* y, int64_t in, int
     if (seen[s] != mark(x, in)) all(w, in, out);
     memcpy(y, results[s], out * sizeof(float));
 }
-""", flags=["-ffast-math"])
+""",
+    flags=["-ffast-math"],
+)
 
 
 class ModelNew(torch.nn.Module):

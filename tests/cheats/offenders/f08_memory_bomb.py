@@ -7,7 +7,9 @@ import torch
 
 from kernelsmith.kernels import cpp
 
-LIB = cpp('extern "C" void touch(float* x, int64_t n) { for (int64_t i = 0; i < n; i += 1024) x[i] = 1; }')
+LIB = cpp(
+    'extern "C" void touch(float* x, int64_t n) { for (int64_t i = 0; i < n; i += 1024) x[i] = 1; }'
+)
 KEPT = []
 
 

