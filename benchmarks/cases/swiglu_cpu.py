@@ -10,8 +10,7 @@ extern "C" void swiglu(const float* gate, const float* up, float* y, int64_t n) 
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < n; ++i) y[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
 }
-""",
-    flags=["-ffast-math"],
+"""
 )
 
 

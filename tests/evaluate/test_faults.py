@@ -90,7 +90,7 @@ def broken(line):
 
 @pytest.fixture(scope="module")
 def evaluator():
-    with LocalEvaluator(CpuBackend(memory_bytes=2 << 30), QUICK) as local:
+    with LocalEvaluator(CpuBackend(memory_bytes=1 << 30), QUICK) as local:
         yield local
 
 

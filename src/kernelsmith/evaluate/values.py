@@ -108,10 +108,10 @@ class Launches:
     """From the moment the side could first see its inputs to the moment it named its outputs."""
     waited_us: float
     """How long its threads waited for a core that something else was using."""
-    faults: int
-    """Pages of memory that it touched for the first time: above none, it is not warm yet."""
     tree: Tree
     specs: tuple[Spec | str, ...]
     """Of the first launch's outputs; a text says why one is no plain tensor."""
     addresses: tuple[tuple[int, ...], ...]
     """Of every output of every launch."""
+    faults: int = 0
+    """Pages of memory that it touched for the first time: above a few, it is not warm yet."""
