@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 QUICK = Settings(
     stop=StopRule(target_width=0.5, min_pairs=1, max_pairs=1, min_samples=3, budget_s=20.0),
     sample_us=2000.0,
-    max_launches=64,
+    max_launches=256,
     warmups=1,
     profiled=3,
     robust=False,

@@ -79,6 +79,8 @@ class Stopwatch:
         self._watched = watched
         self._spot_check = SpotCheck(oracle, task, checks=settings.spot_checks, rng=rng)
         self._launches: int | None = None
+        self._spent_s = 0.0
+        """Without waiting for others who time on this device."""
         self._dropped = 0
         self._busy = False
         self._closer = 0
@@ -95,9 +97,8 @@ class Stopwatch:
         stop = self._settings.stop
         pairs: list[Pair] = []
         generator = np.random.default_rng(self._draw())
-        begun = time.monotonic()
         ratio: Ratio | None = None
-        while ratio is None or not stop.enough(ratio, pairs, time.monotonic() - begun):
+        while ratio is None or not stop.enough(ratio, pairs, self._spent_s):
             # Each pair draws its own weights and processes: pairs differ more than samples do.
             pairs.append(self._pair())
             ratio = speedup(pairs, generator=generator)
@@ -117,11 +118,14 @@ class Stopwatch:
         with self._backend.shared():
             setup = self._oracle.workload(self._workload, self._draw())
             sides = _Sides(self._open_baseline(setup), self._open_candidate(setup))
+        begun = time.monotonic()
         try:
             with self._backend.exclusive():
+                begun = time.monotonic()
                 self._look_at_the_reference(setup)
                 return self._sample(sides, setup)
         finally:
+            self._spent_s += time.monotonic() - begun
             self._output = sides.candidate.output or self._output
             self._watched.built = self._watched.built or bool(sides.candidate.own_code)
             sides.close()

@@ -149,8 +149,11 @@ class Examiner:
         allowed = self._task.compute_dtype
         compute = max((dtype, allowed or dtype), key=lambda each: EPSILON.get(each, 0.0))
         blind = not trial.answers.exact or dtype == "float64"
+        # Plain trials' own errors are among the known ones; only a variant adds its own.
+        known = self._eager.get(answer.path, 0.0)
+        own = 0.0 if trial.variant == "plain" else eager_error(answer)
         return Budget(
-            eager_error=max(self._eager.get(answer.path, 0.0), eager_error(answer)),
+            eager_error=max(known, own),
             compute_dtype=compute,
             k=_K * self._slack,
             floor_ulps=(_BLIND_FLOOR_ULPS if blind else _FLOOR_ULPS[compute]) * self._slack,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kernelsmith.evaluate.timing.sampling import StopRule
 
-_STOP = StopRule(target_width=0.05, max_pairs=5, budget_s=20.0)
+_STOP = StopRule(target_width=0.10, max_pairs=5, budget_s=15.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +22,14 @@ class Settings:
     """How long one sample should last at least."""
     sample_bytes: int = 24 << 20
     """How much input one sample may take; fresh inputs are drawn for each."""
-    max_launches: int = 256
-    warmups: int = 2
-    """Unmeasured samples at the start of each pair; the program cannot tell them apart."""
+    max_launches: int = 512
+    warmups: int = 1
+    """Unmeasured samples at the start of each pair, at least; more while new memory is touched."""
     profiled: int = 2
     """Samples per pair that are watched for coverage instead of being timed."""
     parts: int = 2
     """Batches per pair in which only some of the inputs are launched, against reading ahead."""
-    spot_checks: int = 3
+    spot_checks: int = 2
     """Launches of each timed sample whose outputs are compared, chosen afterwards."""
     contention: float = 0.05
     """A sample is dropped when others kept cores from its threads for more than this share."""

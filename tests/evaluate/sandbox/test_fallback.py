@@ -148,7 +148,9 @@ UNPRIVILEGED = """
             "pid": ask("import os; value = os.getpid()"),
             "judge": ask("import os; value = os.path.exists('/proc/2')"),
             "hidden": ask(f"import os; value = os.path.exists({sys.argv[1]!r})"),
-            "scratch": ask("import os; open('x', 'w'); value = sorted(set(os.listdir('/tmp')) & {'x', 'y'})"),
+            "scratch": ask(
+                "import os; open('x', 'w'); value = sorted({'x', 'y'} & set(os.listdir('/tmp')))"
+            ),
             "outside": ask("open('/usr/x', 'w')"),
             "network": ask("import socket; socket.socket()"),
             "capabilities": ask("value = [line.split()[1] for line in open('/proc/self/status')"
