@@ -117,8 +117,8 @@ class Lane(Protocol):
         """Make one slot per set and fill it."""
         ...
 
-    def refill(self, sets: Sequence[InputSet]) -> None:
-        """Put new contents behind the same addresses."""
+    def refill(self, sets: Sequence[InputSet], slots: Sequence[int] | None = None) -> None:
+        """Put new contents behind the same addresses, of some slots or all."""
         ...
 
     def run(self, slots: Sequence[int]) -> Launches:

@@ -119,6 +119,7 @@ class Lane:
     def arrange(self, sets: Sequence[InputSet]) -> None:
         """Make one slot per set, and fill it."""
         self._close_arena()
+        self._sets = []
         self._arena = Arena([[leaf.spec for leaf in each.leaves] for each in sets])
         slots = [
             {"leaves": leaves, "tree": each.tree, "keywords": each.keywords}
@@ -127,12 +128,13 @@ class Lane:
         self.refill(sets)
         self._ask({"do": "arrange", "slots": slots}, fds=[self._arena.fd])
 
-    def refill(self, sets: Sequence[InputSet]) -> None:
+    def refill(self, sets: Sequence[InputSet], slots: Sequence[int] | None = None) -> None:
         """Put new contents behind the same addresses, while the program cannot look."""
         assert self._arena is not None
-        for slot, each in enumerate(sets):
-            self._arena.write(slot, each)
-        self._sets = list(sets)
+        self._sets = self._sets or list(sets)
+        for slot in range(len(sets)) if slots is None else slots:
+            self._arena.write(slot, sets[slot])
+            self._sets[slot] = sets[slot]
 
     def run(self, slots: Sequence[int]) -> Launches:
         """Launch once per slot. The clock runs from thaw to the reply; then all stands still."""

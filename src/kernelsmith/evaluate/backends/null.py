@@ -207,8 +207,9 @@ class NullLane:
         """Take the sets as slots."""
         self._sets = sets
 
-    def refill(self, sets: Sequence[InputSet]) -> None:
+    def refill(self, sets: Sequence[InputSet], slots: Sequence[int] | None = None) -> None:
         """Take new sets as the same slots."""
+        del slots
         self._sets = sets
 
     def run(self, slots: Sequence[int]) -> Launches:
