@@ -44,10 +44,11 @@ lint: setup
 test-gpu: setup  ## Tests that need an NVIDIA GPU (none yet: the Triton backend is not there).
 	$(BIN)/python -m pytest -m triton || test $$? -eq 5
 
-bench: setup  ## Measure noise, throughput and catch rate; writes benchmarks/results/.
+bench: setup  ## Measure noise, throughput, memory, catch rate (KERNELBENCH=checkout to run beside).
 	$(BIN)/python -m benchmarks.noise
-	$(BIN)/python -m benchmarks.throughput
-	$(BIN)/python -m benchmarks.cheats
+	$(BIN)/python -m benchmarks.throughput $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
+	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.cheats $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
 
 clean:  ## Remove the virtual environment and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kernelsmith import __version__
 from kernelsmith.domain.candidate import Candidate
@@ -74,15 +74,12 @@ class Judge:
         """End the reference's process."""
         self._oracle.close()
 
-    def judge(
-        self, candidate: Candidate, *, baseline: Candidate | None = None, known: bool = False
-    ) -> Evaluation:
+    def judge(self, candidate: Candidate, *, baseline: Candidate | None = None) -> Evaluation:
         """Return the verdict on one candidate.
 
         Args:
             candidate: What to judge.
             baseline: Measured beside it instead of the task's own baseline.
-            known: Leave out robustness (the candidate was judged before).
 
         Raises:
             UsageError: The task itself cannot be judged.
@@ -95,7 +92,7 @@ class Judge:
             self._guard(candidate)
             if baseline is not None:
                 self._guard(baseline)
-            timing = self._through(candidate, baseline, findings, known=known)
+            timing = self._through(candidate, baseline, findings)
         except ProgramFailed as failed:
             verdict, message = failed.verdict, failed.message
         return Evaluation(
@@ -128,13 +125,13 @@ class Judge:
             raise ProgramFailed(verdict, finding.message)
 
     def _through(
-        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings, *, known: bool
+        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing:
         task = self._task
         with self._backend.shared():
             for workload in task.workloads:
                 self._check(candidate, workload, findings)
-            if self._settings.robust and not known:
+            if self._settings.robust:
                 with findings.stage("robust"):
                     self._robust(candidate, findings)
         watched, timings = Watched(), []
@@ -301,8 +298,3 @@ def judge(
         return session.judge(candidate, baseline=baseline)
     finally:
         session.close()
-
-
-def compare_settings(settings: Settings) -> Settings:
-    """Settings for a direct comparison: correctness was judged before, timing counts."""
-    return replace(settings, robust=False)

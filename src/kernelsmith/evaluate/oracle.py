@@ -90,13 +90,6 @@ class Oracle:
         }  # fmt: skip
         return [self._answers(each) for each in self._ask(asked)["answers"]]
 
-    def try_answers(self, sets: Sequence[InputSet]) -> list[Answers] | None:
-        """Like ``answers``, but ``None`` where the reference cannot take such inputs."""
-        try:
-            return self.answers(sets)
-        except UsageError:
-            return None
-
     def shifted(self, chosen: InputSet, runs: int = 4) -> list[list[Tensor]]:
         """Outputs in float64 on inputs that carry 18 bits, one list a run."""
         said = self._ask({"do": "shifted", "id": chosen.id, "runs": runs})["runs"]

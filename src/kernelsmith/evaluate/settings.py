@@ -13,8 +13,6 @@ class Settings:
 
     trials: int = 5
     """Input sets drawn plainly, per workload; variants come on top."""
-    statistic_runs: int = 48
-    """Launches over which a random task's statistic is compared."""
     timeout_s: float = 30.0
     """How long a program may take over one request (building not counted)."""
     stop: StopRule = _STOP

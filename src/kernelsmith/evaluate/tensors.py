@@ -91,15 +91,6 @@ class Tensor:
         """Return the values exactly, as float64."""
         return widen(self.values, self.dtype)
 
-    def same_bits(self, other: "Tensor") -> bool:
-        """Whether both hold the same bytes; NaN equals NaN here."""
-        if self.dtype != other.dtype or self.shape != other.shape:
-            return False
-        mine, theirs = np.ascontiguousarray(self.values), np.ascontiguousarray(other.values)
-        return bool(np.array_equal(mine.view(np.uint8), theirs.view(np.uint8))) or (
-            mine.tobytes() == theirs.tobytes()
-        )
-
 
 def widen(values: Array, dtype: str) -> Float64:
     """Turn carried values into float64 without rounding (integers above 2**53 aside)."""

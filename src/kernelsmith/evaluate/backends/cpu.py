@@ -52,7 +52,7 @@ class CpuBackend:
         if self._zygote is None or not self._zygote.alive:
             if self._zygote is not None:
                 self._zygote.close()
-            self._zygote = Zygote(preload=_PRELOAD, environment=_environment(self.cores))
+            self._zygote = Zygote(preload=_PRELOAD, environment=_environment())
             self._builder = None
         return self._zygote
 
@@ -131,9 +131,9 @@ class CpuBackend:
             child.kill()
 
 
-def _environment(cores: int) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """What the zygote's children see. Threads are set per child; the rest keeps runs alike."""
-    chosen = {"OMP_DYNAMIC": "FALSE", "KERNELSMITH_CORES": str(cores)}
+    chosen = {"OMP_DYNAMIC": "FALSE"}
     # Threads that come back from a freeze may share a core for a moment; one that spins there for
     # milliseconds keeps the other from running (samples of 40 ms instead of 3 on 16 idle cores).
     chosen["GOMP_SPINCOUNT"] = "1000"
