@@ -177,7 +177,7 @@ def get_inputs():
 import torch
 from kernelsmith.kernels import cpp
 lib = cpp('''extern "C" void inc(float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = y[i] + 1.0f; }''')
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] + 1.0f; }''', flags=("-O0",))  # a tenth of it all
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         y = torch.softmax(torch.sin(torch.exp(torch.tanh(x))), -1)
