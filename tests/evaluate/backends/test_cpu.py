@@ -168,7 +168,9 @@ def test_little_own_code_is_labelled_trivial(judged):
 import torch
 class Model(torch.nn.Module):
     def forward(self, x):
-        return torch.softmax(torch.sin(torch.exp(torch.tanh(x))), -1) + 1
+        for _ in range(4):
+            x = torch.sin(torch.exp(torch.tanh(x)))
+        return torch.softmax(x, -1) + 1
 def get_inputs():
     return [torch.randn(512, 512)]
 """,
@@ -180,7 +182,9 @@ lib = cpp('''extern "C" void inc(float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] + 1.0f; }''', flags=("-O0",))  # a tenth of it all
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        y = torch.softmax(torch.sin(torch.exp(torch.tanh(x))), -1)
+        for _ in range(4):
+            x = torch.sin(torch.exp(torch.tanh(x)))
+        y = torch.softmax(x, -1)
         lib.inc(y, y.numel())
         return y
 """
