@@ -26,7 +26,7 @@ extern "C" void softmax(const float* x, float* y, int64_t rows, int64_t cols) {
 def poison():
     places = [os.path.expanduser("~/.cache/kernelsmith"), os.path.expanduser("~/.cache"), "/tmp"]
     places += [
-        "/root/.cache/kernelsmith",
+        os.path.expanduser("~root/.cache/kernelsmith"),
         "/proc/self/fd",
         os.environ.get("XDG_CACHE_HOME", "/tmp"),
     ]
