@@ -216,23 +216,7 @@ class Judge:
 
     def _open(self, candidate: Candidate, setup: Setup) -> Lane:
         """Load a candidate in a fresh process and give it the reference's weights."""
-        task = self._task
-        lane = self._backend.lane("candidate", timeout_s=self._settings.timeout_s)
-        try:
-            lane.load(candidate.source, task.candidate_entry, setup, function=task.is_function)
-            if task.weights is not Weights.SEED:
-                if mismatch := lane.state_mismatch(setup.state):
-                    raise ProgramFailed(
-                        Verdict.REFUSED,
-                        f"{task.candidate_entry} must take the reference's state-dict keys: it "
-                        f"{mismatch}",
-                    )
-                prepare = task.weights is Weights.STATIC and lane.prepares
-                lane.weights(setup.state, first=True, prepare=prepare)
-        except BaseException:
-            lane.close()
-            raise
-        return lane
+        return self._opened("candidate", candidate.source, self._task.candidate_entry, setup)
 
     def _opener_of_baseline(self, baseline: Candidate | None) -> Callable[[Setup], Lane]:
         task = self._task
@@ -243,21 +227,30 @@ class Judge:
             source, entry = baseline.source, task.candidate_entry
 
         def opened(setup: Setup) -> Lane:
-            lane = self._backend.lane("baseline", timeout_s=self._settings.timeout_s)
             try:
-                lane.load(source, entry, setup, function=task.is_function)
-                if task.weights is not Weights.SEED:
-                    prepare = task.weights is Weights.STATIC and lane.prepares
-                    lane.weights(setup.state, first=True, prepare=prepare)
+                return self._opened("baseline", source, entry, setup)
             except ProgramFailed as failed:
-                lane.close()
                 raise UsageError(f"the baseline fails: {failed.message}") from failed
-            except BaseException:
-                lane.close()
-                raise
-            return lane
 
         return opened
+
+    def _opened(self, name: str, source: str, entry: str, setup: Setup) -> Lane:
+        task = self._task
+        lane = self._backend.lane(name, timeout_s=self._settings.timeout_s)
+        try:
+            lane.load(source, entry, setup, function=task.is_function)
+            if task.weights is not Weights.SEED:
+                if mismatch := lane.state_mismatch(setup.state):
+                    raise ProgramFailed(
+                        Verdict.REFUSED,
+                        f"{entry} must take the reference's state-dict keys: it {mismatch}",
+                    )
+                prepare = task.weights is Weights.STATIC and lane.prepares
+                lane.weights(setup.state, first=True, prepare=prepare)
+        except BaseException:
+            lane.close()
+            raise
+        return lane
 
     def _convict_compiler(self, lane: Lane) -> None:
         loaded = lane.modules()
