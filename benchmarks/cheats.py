@@ -20,7 +20,6 @@ that ask for CUDA text. Cache clearing is off there; it costs an hour and decide
 
 import argparse
 import os
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import kernelbench_runner
+from benchmarks.kernelbench_fit import at_our_judge, danger, extras
 from benchmarks.kernelbench_runner import Outcome
 from benchmarks.report import (
     HOW_TO_GET_KERNELBENCH,
@@ -46,7 +46,6 @@ from benchmarks.report import (
 )
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Task, Tolerance, Weights, Workload
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 
@@ -54,55 +53,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cheats"))
 
 import zoo
 
-DANGEROUS_NUMBERS = {
-    "B5": "reads the memory of other processes",
-    "C14": "leaves processes behind",
-    "C15": "takes the cores from everybody",
-    "D5": "writes files for later runs",
-    "D6": "writes into build caches",
-    "F6": "writes where others import from",
-    "F8": "exhausts or kills what it finds",
-    "F9": "uses the network or installs packages",
-}
-DANGEROUS_TEXT = (
-    (r"os\.(kill|fork|system|_exit|popen|exec\w*|spawn\w*|remove|unlink|rename)\b", "os calls"),
-    (r"\bsubprocess\b|\bfork\(|(?<!\.)\bclone\(|\bkill\(", "starts or ends processes"),
-    (r"while True", "may never end"),
-    (r"setpriority|sched_set", "changes how others are scheduled"),
-    (r"AF_INET|import socket", "uses the network"),
-    (r"open\([^)]*[\"'](w|a|x|r\+)b?[\"']", "writes files"),
-)
-AT_OUR_JUDGE = (
-    (r"kernelsmith\.evaluate", "patches Kernel-Smith's worker"),
-    (r"S_ISSOCK|sendmsg", "speaks on Kernel-Smith's socket"),
-)
 TIMEOUT_S = 90.0
-
-
-def danger(number: str, source: str) -> str:
-    """Return why a file is not run under KernelBench, empty if it is."""
-    if number in DANGEROUS_NUMBERS:
-        return DANGEROUS_NUMBERS[number]
-    return _first(DANGEROUS_TEXT, source)
-
-
-def extras(task: Task) -> str:
-    """Return what the task asks for that KernelBench's form cannot say, empty if nothing."""
-    asked = {
-        "a function": task.is_function,
-        "workloads": task.workloads != (Workload(),),
-        "a tolerance": task.tolerance != Tolerance(),
-        "compute_dtype": task.compute_dtype is not None,
-        "static weights": task.weights is Weights.STATIC,
-        "train mode": task.training,
-        "structure": bool(task.structure),
-        "a baseline": task.baseline is not None,
-    }
-    return ", ".join(name for name, is_asked in asked.items() if is_asked)
-
-
-def _first(rules: tuple[tuple[str, str], ...], source: str) -> str:
-    return next((reason for pattern, reason in rules if re.search(pattern, source)), "")
 
 
 def by_ours(evaluator: LocalEvaluator, animal: zoo.Animal) -> tuple[dict[str, str], Device | None]:
@@ -126,7 +77,7 @@ class KernelBench:
         source = animal.candidate.source
         if reason := danger(animal.number, source):
             return {"left_out": "dangerous", "reason": reason}
-        if reason := _first(AT_OUR_JUDGE, source):
+        if reason := at_our_judge(source):
             return {"left_out": "at our judge", "reason": reason}
         if reason := extras(zoo.task(animal.task)):
             return {"left_out": "task's form", "reason": f"the task asks for {reason}"}

@@ -1,9 +1,11 @@
-"""KernelBench's own harness on one candidate, in this fresh process, on the CPU.
+"""KernelBench's own harness on one candidate, in this fresh process, on the CPU or a GPU.
 
 Runs ``kernelbench.eval.eval_kernel_against_ref`` as it is in the checkout. It insists on CUDA, so
-``torch.cuda``'s calls are replaced by stand-ins that do nothing and the device is the CPU; packages
-that it imports for other purposes (API clients and such) are replaced where they are missing, which
-makes its start faster than its users see it. Its clock is its own ``host_time``.
+without ``--gpu`` ``torch.cuda``'s calls are replaced by stand-ins that do nothing, the device is
+the CPU and the clock its own ``host_time``. With it, nothing of CUDA is touched, the backend is
+``triton`` and the clock its usual ``cuda_event``. Packages that it imports for other purposes (API
+clients and such) are replaced where they are missing, which makes its start faster than its users
+see it.
 
 Its cache clearing writes 256 MB before each timed call: well under a millisecond on a GPU, about a
 tenth of a second here. ``--no-cache-clearing`` leaves that out, and is the fairer figure for speed.
@@ -130,13 +132,16 @@ def evaluate(args: argparse.Namespace, task: str, candidate: str) -> dict[str, o
     checker = importlib.import_module("kernelbench.kernel_static_checker")
     if args.no_cache_clearing:
         timing.clear_l2_cache = nothing
-    # The checker's rules for a backend ask for CUDA text, which no CPU candidate has.
-    _, errors, _ = checker.validate_kernel_static(candidate, backend="cpu", precision="fp32")
+    # The checker's rules for a backend ask for that backend's text, which no CPU candidate has.
+    backend = "triton" if args.gpu else "cpu"
+    _, errors, _ = checker.validate_kernel_static(candidate, backend=backend, precision="fp32")
+    where: dict[str, Any] = {"timing_method": "host_time", "device": torch.device("cpu")}
+    if args.gpu:
+        where = {"backend": backend, "device": torch.device("cuda:0")}
     begun = time.monotonic()
     found = module.eval_kernel_against_ref(
         task, candidate, num_correct_trials=TRIALS, num_perf_trials=TIMED,
-        measure_performance=True, timing_method="host_time", device=torch.device("cpu"),
-        precision=PRECISIONS[args.precision],
+        measure_performance=True, precision=PRECISIONS[args.precision], **where,
     )  # fmt: skip
     seconds = time.monotonic() - begun
     if found is None:
@@ -157,6 +162,7 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("--precision", choices=sorted(PRECISIONS), default="float32")
     parser.add_argument("--no-cache-clearing", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument(
         "--mode", choices=("evaluate", "control", "weights"), default="evaluate",
         help="control: judge the reference by itself; weights: does a seed give the same ones?",
@@ -174,7 +180,8 @@ def main() -> None:
             return
         candidate = f"{task}\nModelNew = Model\n"
         said["precision"] = args.precision
-    stand_in_for_cuda()
+    if not args.gpu:
+        stand_in_for_cuda()
     said["replaced"] = stand_in_for_missing()
     sys.path.insert(0, str(args.checkout / "src"))
     try:

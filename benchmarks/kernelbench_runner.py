@@ -21,6 +21,13 @@ SAID_PLAINLY = (
     "KernelBench's own eval_kernel_against_ref, unmodified, in one fresh process per candidate, on "
     "the CPU: torch.cuda's calls are stubbed, its clock is host_time, missing packages are stubbed"
 )
+SAID_OF_GPU = (
+    "KernelBench's own eval_kernel_against_ref, unmodified, in one fresh process per candidate, "
+    "backend='triton', 5 correctness trials, 100 timed calls by cuda_event; packages that it "
+    "imports and this machine has not are stubbed"
+)
+_FOR_GPU = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CC", "CXX")
+"""What a process may need to find the driver and a compiler."""
 TIMEOUT_S = 180.0
 """As in its own eval_from_generations."""
 _OTHER_USER = "61234"
@@ -57,6 +64,7 @@ class Outcome:
 def evaluate(
     checkout: Path, task: str, candidate: str, *, precision: str = "float32",
     clear_cache: bool = True, mode: str = "evaluate", timeout_s: float = TIMEOUT_S,
+    gpu: bool = False, contain: bool = True,
 ) -> Outcome:  # fmt: skip
     """Judge one candidate as KernelBench's users do, with cold caches, and clean up after it.
 
@@ -68,12 +76,14 @@ def evaluate(
         home.chmod(0o777)
         (home / "task.py").write_text(task)
         (home / "candidate.py").write_text(candidate)
-        command = [*_contained(), sys.executable, "-P", str(DRIVER), str(checkout.resolve())]
+        command = [*(_contained() if contain else []), sys.executable, "-P", str(DRIVER)]
+        command += [str(checkout.resolve())]
         command += [str(home / each) for each in ("task.py", "candidate.py", "result.json")]
         command += ["--precision", precision, "--mode", mode]
         command += [] if clear_cache else ["--no-cache-clearing"]
+        command += ["--gpu"] if gpu else []
         begun = time.monotonic()
-        ended = _run(command, home, timeout_s)
+        ended = _run(command, home, timeout_s, gpu=gpu)
         seconds = time.monotonic() - begun
         result = home / "result.json"
         if ended is None:
@@ -93,6 +103,8 @@ def contained() -> str:
 
 def checkout_commit(checkout: Path) -> str:
     """Name the commit of the checkout; its folder is nobody's business."""
+    if shutil.which("git") is None:
+        return "unknown (no git here)"
     done = subprocess.run(
         ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True
     )
@@ -116,8 +128,13 @@ def _contained() -> list[str]:
 
 
 def _limits() -> None:
+    _limits_for_gpu()
+    resource.setrlimit(resource.RLIMIT_AS, (16 * _GIB, 16 * _GIB))
+
+
+def _limits_for_gpu() -> None:
+    # CUDA reserves address space for the whole device, so that is not limited.
     for kind, most in (
-        (resource.RLIMIT_AS, 16 * _GIB),
         (resource.RLIMIT_FSIZE, _GIB),
         (resource.RLIMIT_NPROC, 512),
         (resource.RLIMIT_CORE, 0),
@@ -125,16 +142,18 @@ def _limits() -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _run(command: list[str], home: Path, timeout_s: float) -> int | None:
+def _run(command: list[str], home: Path, timeout_s: float, *, gpu: bool) -> int | None:
     """Return the exit status, or nothing when the time was up."""
     path = os.environ.get("PATH", os.defpath)
     places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(home))
     environment = {"PATH": path, "USER": "nobody", "LOGNAME": "nobody", **places}
+    if gpu:
+        environment |= {name: os.environ[name] for name in _FOR_GPU if name in os.environ}
     with (home / "stderr").open("wb") as errors:
         process = subprocess.Popen(
             command, cwd=home, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
-            preexec_fn=_limits,
+            preexec_fn=_limits_for_gpu if gpu else _limits,
         )  # fmt: skip
         try:
             return process.wait(timeout_s)

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -84,7 +85,7 @@ def save(
     about = dataclasses.asdict(device) | {"versions": dict(device.versions)}
     head = {
         "benchmark": name,
-        "command": _command(name, args),
+        "command": command(name, args),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": commit(),
         "device": about,
@@ -122,22 +123,24 @@ def without_paths(text: str, *, limit: int = 300) -> str:
     return re.sub(r"(?<![\w.])/(?!proc\b)[\w.+@-]+(?:/[\w.+@<>-]+)+", _last_part, line)[:limit]
 
 
-def _last_part(found: re.Match[str]) -> str:
-    return found[0].rsplit("/", 1)[1]
-
-
-def _command(name: str, args: argparse.Namespace) -> str:
+def command(name: str, args: argparse.Namespace) -> str:
     """Rebuild the command line; folders of this machine are not told."""
     parts = [f"python -m benchmarks.{name}"]
     for key, value in sorted(vars(args).items()):
-        if key in ("counts", "out") or value is None or value is False:
+        if key in ("counts", "out", "resume", "commit") or value is None or value is False:
             continue
         option = f"--{key.replace('_', '-')}"
         if isinstance(value, Path):
             parts.append(f"{option} PATH")
+        elif isinstance(value, list):
+            parts.append(f"{option} {' '.join(map(str, value))}")
         else:
             parts.append(option if value is True else f"{option} {value}")
     return " ".join(parts)
+
+
+def _last_part(found: re.Match[str]) -> str:
+    return found[0].rsplit("/", 1)[1]
 
 
 def _jiffies() -> tuple[int, int]:
@@ -147,5 +150,7 @@ def _jiffies() -> tuple[int, int]:
 
 
 def _git(*arguments: str) -> str:
+    if shutil.which("git") is None:
+        return ""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip()

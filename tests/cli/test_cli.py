@@ -1,6 +1,7 @@
 """The command line as a person meets it: answers, exit codes, one clear line when it fails."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,11 @@ def expect_one_line(done, code, words):
     assert "Traceback" not in done.stderr
     assert words in said[-1]
     assert said[-1].startswith("kernelsmith: ")
+
+
+def test_help_lists_every_backend():
+    said = " ".join(run("evaluate", "--help").stdout.split())
+    assert "--backend BACKEND cpu, null, triton (default: cpu)" in said
 
 
 def test_help_names_the_verbs_and_the_exit_codes():
@@ -103,7 +109,9 @@ def test_compare_says_which_one_failed(tmp_path):
 
 
 def test_doctor_names_backends_compilers_and_the_sandbox():
-    done = run("doctor", "--fast")
+    done = run("doctor", "--fast", env={**os.environ, "KERNELSMITH_TRITON": "interpreter"})
     assert done.returncode == 0, done.stderr
     for word in ("backends", "cpu", "null", "g++", "sandbox", "coverage"):
         assert word in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if " triton: " in line]
+    assert "checks only, nothing is timed" in line or "pip install 'kernelsmith[triton]'" in line

@@ -1,6 +1,7 @@
 """Values that cannot be built wrong."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,14 @@ from kernelsmith.domain.evaluation import (
     Accuracy,
     Coverage,
     Evaluation,
+    Kernel,
     Label,
     LabelName,
+    Roofline,
     Verdict,
 )
 from kernelsmith.domain.task import Library, Task, Tolerance, Weights, Workload
-from kernelsmith.domain.timing import Pair, Ratio, Timing, WorkloadTiming
+from kernelsmith.domain.timing import CallTiming, Pair, Ratio, Timing, WorkloadTiming
 
 DEVICE = Device(kind="null", name="simulated clock", versions=(("torch", "2.13.0"),))
 
@@ -29,6 +32,25 @@ def a_workload_timing(**changes):
         launches=8,
     )
     return WorkloadTiming(**{**usual, **changes})
+
+
+def a_call_timing(**changes):
+    usual = dict(
+        pairs=(Pair(baseline_us=(30.0,), candidate_us=(20.0,)),),
+        speedup=Ratio(value=1.5, low=1.4, high=1.6),
+        launches=4,
+    )
+    return CallTiming(**{**usual, **changes})
+
+
+def a_kernel(**changes):
+    usual = dict(name="rms_norm", own=True, launches=1, share=0.9, registers=32, spills=0)
+    return Kernel(**{**usual, **changes})
+
+
+def a_roofline(**changes):
+    usual = dict(workload="default", bytes=4096, floor_us=1.5, bandwidth_share=0.7)
+    return Roofline(**{**usual, **changes})
 
 
 def an_evaluation(**changes):
@@ -61,6 +83,53 @@ def test_a_failure_says_why(verdict):
 def test_a_pass_has_a_timing():
     with pytest.raises(ValueError, match="timing goes with PASSED"):
         an_evaluation(timing=None)
+
+
+UNTIMED = (Label(name=LabelName.UNTIMED, reason="the interpreter"),)
+
+
+def test_a_pass_without_a_clock_says_so():
+    assert an_evaluation(timing=None, labels=UNTIMED).has(LabelName.UNTIMED)
+    with pytest.raises(ValueError, match="not with untimed"):
+        an_evaluation(labels=UNTIMED)
+
+
+def test_untimed_excuses_no_failure_from_its_message():
+    with pytest.raises(ValueError, match="needs a message"):
+        an_evaluation(verdict=Verdict.WRONG, timing=None, labels=UNTIMED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ""},
+        {"launches": 0},
+        {"share": 1.1},
+        {"registers": -1},
+        {"spills": -4},
+        {"grid": (1, -1)},
+    ],
+    ids=str,
+)
+def test_an_impossible_kernel_cannot_be_built(changes):
+    with pytest.raises(ValueError, match=r"kernel has a name|share of|not negative"):
+        a_kernel(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bytes": -1},
+        {"flops": -1},
+        {"floor_us": 0.0},
+        {"bandwidth_share": -0.1},
+        {"compute_share": float("nan")},
+    ],
+    ids=str,
+)
+def test_an_impossible_roofline_cannot_be_built(changes):
+    with pytest.raises(ValueError, match=r"not negative|above 0 us"):
+        a_roofline(**changes)
 
 
 def test_a_verdict_is_not_a_yes_or_no():
@@ -96,6 +165,34 @@ def test_several_workloads_combine_by_geometric_mean_and_name_the_worst():
     assert timing.worst.workload == "slow"
     # two independent intervals of 5 % and 2 % make one narrower than either alone would
     assert timing.speedup.low > 0.95
+
+
+def test_samples_are_taken_in_a_known_way():
+    with pytest.raises(ValueError, match="no mode 'guess'; samples are calls, graph, events"):
+        a_workload_timing(mode="guess")
+
+
+def test_plain_calls_hold_samples():
+    with pytest.raises(ValueError, match="no samples of plain calls"):
+        a_call_timing(pairs=())
+    with pytest.raises(ValueError, match="at least one call"):
+        a_call_timing(launches=0)
+
+
+def test_the_call_ratio_combines_as_the_device_ratio_does():
+    one = a_workload_timing(mode="graph", call=a_call_timing())
+    other = a_workload_timing(
+        mode="graph", call=a_call_timing(speedup=Ratio(value=6.0, low=5.9, high=6.1))
+    )
+    call = Timing(workloads=(one, other)).call
+    assert call is not None
+    assert call.value == pytest.approx(3.0)
+    assert Timing(workloads=(one,)).call.low == pytest.approx(1.4)
+
+
+def test_there_is_no_call_ratio_unless_every_workload_has_one():
+    one = a_workload_timing(mode="graph", call=a_call_timing())
+    assert Timing(workloads=(one, a_workload_timing())).call is None
 
 
 def test_a_candidate_is_known_by_its_content_not_its_parent():
@@ -156,11 +253,34 @@ TASK = Task(
             spent=(("build", 0.5),),
         ),
         an_evaluation(verdict=Verdict.WRONG, timing=None, message="out at (0,)"),
+        an_evaluation(timing=None, labels=UNTIMED),
+        an_evaluation(
+            timing=Timing(workloads=(a_workload_timing(mode="graph", call=a_call_timing()),)),
+            kernels=(a_kernel(grid=(128, 1), config="BLOCK=64"), a_kernel(share=None)),
+            rooflines=(a_roofline(flops=10**15, compute_share=0.1), a_roofline()),
+            device_log=(("clock", "1980 MHz"),),
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_the_codec_loses_nothing(value):
     assert loads(dumps(value)) == value
+
+
+def test_a_line_from_before_there_were_gpus_takes_the_defaults():
+    line = Path(__file__).with_name("evaluation_1.json").read_text()
+    found = loads(line)
+    assert isinstance(found, Evaluation)
+    assert (found.kernels, found.rooflines, found.device_log) == ((), (), ())
+    assert found.timing.workloads[0].mode == "calls"
+    assert found.timing.call is None
+    assert found.timing.speedup.value == pytest.approx(3.999, abs=1e-3)
+    assert loads(dumps(found)) == found
+
+
+def test_a_missing_field_without_a_default_is_refused():
+    with pytest.raises(ValueError, match="a Device needs the field kind, name"):
+        loads('{"schema": "device/1"}')
 
 
 def test_another_version_is_refused():

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.backend import Backend
-from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.backend import Backend, known_backends
+from kernelsmith.evaluate.settings import Settings, effort
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Options of every verb that judges."""
-    parser.add_argument("--backend", default="cpu", help="cpu (default) or null")
+    parser.add_argument(
+        "--backend", default="cpu", help=f"{', '.join(sorted(known_backends()))} (default: cpu)"
+    )
     parser.add_argument(
         "--effort",
         choices=("quick", "usual", "thorough"),
@@ -31,13 +33,7 @@ def settings(args: argparse.Namespace) -> Settings:
     """How thorough to be, from the options."""
     if not args.timeout > 0:
         raise UsageError(f"--timeout is a number of seconds above 0; got {args.timeout}")
-    usual = Settings(timeout_s=args.timeout)
-    if args.effort == "quick":
-        return replace(usual, stop=replace(usual.stop, min_pairs=1, max_pairs=1))
-    if args.effort == "thorough":
-        stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)
-        return replace(usual, stop=stop)
-    return usual
+    return replace(effort(args.effort, args.backend), timeout_s=args.timeout)
 
 
 @contextmanager

@@ -16,7 +16,11 @@ from kernelsmith.domain.timing import Timing
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 VERSION = 1
-"""Raised when a reader of the old form would misread the new one."""
+"""Raised when a reader of the old form would misread the new one, or the other way round.
+
+A field added with a default raises nothing: lines without it load with the default, and an older
+installation refuses lines with it instead of dropping what it does not know.
+"""
 
 _KINDS: dict[str, type] = {
     "task": Task,
@@ -72,6 +76,17 @@ def _hints(kind: type) -> dict[str, typing.Any]:
     return typing.get_type_hints(kind)
 
 
+@functools.cache
+def _required(kind: type) -> frozenset[str]:
+    assert dataclasses.is_dataclass(kind)
+    never = dataclasses.MISSING
+    return frozenset(
+        each.name
+        for each in dataclasses.fields(kind)
+        if each.default is never and each.default_factory is never
+    )
+
+
 def _decode(value: object, kind: typing.Any) -> object:
     kind = getattr(kind, "__supertype__", kind)  # a NewType is its base at run time
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -80,6 +95,8 @@ def _decode(value: object, kind: typing.Any) -> object:
         hints = _hints(kind)
         if unknown := set(value) - set(hints):
             raise ValueError(f"a {kind.__name__} has no field {', '.join(sorted(unknown))}")
+        if missing := _required(kind) - set(value):
+            raise ValueError(f"a {kind.__name__} needs the field {', '.join(sorted(missing))}")
         return kind(**{key: _decode(item, hints[key]) for key, item in value.items()})
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return kind(str(value))

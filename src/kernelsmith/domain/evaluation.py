@@ -1,5 +1,6 @@
 """An evaluation: one candidate, judged once on one task by one device."""
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -48,6 +49,12 @@ class LabelName(StrEnum):
     """This machine let nobody see where the time went."""
     LOW_PRECISION = "low_precision"
     """The task allows computing below the precision of its inputs."""
+    UNTIMED = "untimed"
+    """Right, but checked in an interpreter: nothing was timed."""
+    NO_GRAPH = "no_graph"
+    """Capturing a graph was not sound; the samples lie between device events."""
+    THROTTLED = "throttled"
+    """The device held its clocks down while it was timed; the log says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +99,64 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One kernel that a candidate launches on the device, as seen from outside its process."""
+
+    name: str
+    own: bool
+    """Whether the candidate brought it; otherwise a library did."""
+    launches: int
+    """Per call of the candidate."""
+    share: float | None = None
+    """Of the device time."""
+    registers: int | None = None
+    """Per thread."""
+    spills: int | None = None
+    """Bytes of local memory per thread; more than 0 means that registers ran out."""
+    shared_bytes: int | None = None
+    """Shared memory per block."""
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    precision: str = ""
+    """What it multiplies in, such as ``float32``, ``tf32`` or ``bfloat16``; empty: not known."""
+    config: str = ""
+    """What an autotuner chose, readable; empty: nothing was tuned."""
+
+    def __post_init__(self) -> None:
+        if not self.name or self.launches < 1:
+            raise ValueError(f"a kernel has a name and was launched; got {self}")
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise ValueError(f"a share of the device time lies in 0 to 1; got {self.share}")
+        counts = (self.registers, self.spills, self.shared_bytes, *self.grid, *self.block)
+        if any(count is not None and count < 0 for count in counts):
+            raise ValueError(f"counts are not negative; got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """How close one workload came to what the device can do at all."""
+
+    workload: str
+    bytes: int
+    """What must be moved at least: every input read once, every output written once."""
+    flops: int | None = None
+    floor_us: float
+    """The time below which nobody gets, from the measured bandwidth and peak."""
+    bandwidth_share: float
+    """Bandwidth achieved over bandwidth measured; caches can lift it above 1."""
+    compute_share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.bytes < 0 or (self.flops is not None and self.flops < 0):
+            raise ValueError(f"bytes and operations are not negative; got {self}")
+        if not 0 < self.floor_us < math.inf:
+            raise ValueError(f"a floor lies above 0 us; got {self.floor_us}")
+        shares = [self.bandwidth_share, 0.0 if self.compute_share is None else self.compute_share]
+        if not all(0 <= share < math.inf for share in shares):
+            raise ValueError(f"shares are not negative; got {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """One candidate, judged once on one task by one device. Forward computation only."""
 
@@ -100,7 +165,8 @@ class Evaluation:
     device: Device
     verdict: Verdict
     timing: Timing | None = None
-    """Present exactly when the verdict is ``PASSED``; there is no 0.0 or -1.0 stand-in."""
+    """Present exactly when the verdict is ``PASSED`` and not labelled ``UNTIMED``; there is no 0.0
+    or -1.0 stand-in."""
     message: str = ""
     """What the next proposer should read: compiler output, the first mismatch, the traceback."""
     labels: tuple[Label, ...] = ()
@@ -112,11 +178,20 @@ class Evaluation:
     """Seconds per stage, outside the speed-up."""
     judge: str = ""
     """Version of the judge; evaluations by different judges do not compare."""
+    kernels: tuple[Kernel, ...] = ()
+    """What ran on the device, in the order of its share."""
+    rooflines: tuple[Roofline, ...] = ()
+    device_log: tuple[tuple[str, str], ...] = ()
+    """Clocks, throttle reasons and temperatures while it was timed, by name."""
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED
-        if passed is (self.timing is None):
-            raise ValueError(f"timing goes with PASSED only; got {self.verdict}, {self.timing}")
+        untimed = passed and self.has(LabelName.UNTIMED)
+        if (self.timing is not None) is not (passed and not untimed):
+            raise ValueError(
+                f"timing goes with PASSED only, and not with untimed; got {self.verdict}"
+                f"{', untimed' if untimed else ''}, {self.timing}"
+            )
         if not passed and not self.message.strip():
             raise ValueError(f"{self.verdict} needs a message for the next proposer to read")
         names = [label.name for label in self.labels]

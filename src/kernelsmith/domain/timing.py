@@ -2,7 +2,12 @@
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+MODES = ("calls", "graph", "events")
+"""How samples are taken: ``calls`` (plain calls under the judge's clock), ``graph`` (replays of a
+CUDA graph), ``events`` (plain launches between device events, where capture is not sound)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,32 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallTiming:
+    """Plain calls on both sides, dispatch included: the ratio that published tables give."""
+
+    pairs: tuple[Pair, ...]
+    speedup: Ratio
+    launches: int
+    """Calls in each sample, each on inputs of its own."""
+
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            raise ValueError("no samples of plain calls")
+        if self.launches < 1:
+            raise ValueError("a sample holds at least one call")
+
+    @property
+    def median_us(self) -> float:
+        """The candidate's median time per call."""
+        return statistics.median(us for pair in self.pairs for us in pair.candidate_us)
+
+    @property
+    def baseline_us(self) -> float:
+        """The baseline's median time per call."""
+        return statistics.median(us for pair in self.pairs for us in pair.baseline_us)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadTiming:
     """One workload's samples over fresh process pairs, and the speed-up they support."""
 
@@ -62,12 +93,18 @@ class WorkloadTiming:
     """Launches in each sample, each on inputs of its own."""
     dropped: int = 0
     """Samples thrown away because something else used the cores."""
+    mode: str = "calls"
+    """How ``pairs`` were taken; one of ``MODES``."""
+    call: CallTiming | None = None
+    """Plain calls, where ``pairs`` hold device time alone; in mode ``calls`` they are the same."""
 
     def __post_init__(self) -> None:
         if not self.pairs:
             raise ValueError(f"no samples for workload {self.workload!r}")
         if self.launches < 1 or self.dropped < 0:
             raise ValueError("a sample holds at least one launch, and none is dropped twice")
+        if self.mode not in MODES:
+            raise ValueError(f"no mode {self.mode!r}; samples are {', '.join(MODES)}")
 
     @property
     def median_us(self) -> float:
@@ -100,17 +137,26 @@ class Timing:
     @property
     def speedup(self) -> Ratio:
         """Geometric mean over workloads; the intervals combine as independent errors."""
-        logs = [math.log(each.speedup.value) for each in self.workloads]
-        center = math.fsum(logs) / len(logs)
-        below = [math.log(w.speedup.value / w.speedup.low) for w in self.workloads]
-        above = [math.log(w.speedup.high / w.speedup.value) for w in self.workloads]
-        return Ratio(
-            value=math.exp(center),
-            low=math.exp(center - math.hypot(*below) / len(logs)),
-            high=math.exp(center + math.hypot(*above) / len(logs)),
-        )
+        return _combined([each.speedup for each in self.workloads])
+
+    @property
+    def call(self) -> Ratio | None:
+        """The same over plain calls; none unless every workload was timed that way, too."""
+        calls = [each.call.speedup for each in self.workloads if each.call is not None]
+        return _combined(calls) if len(calls) == len(self.workloads) else None
 
     @property
     def worst(self) -> WorkloadTiming:
         """The workload with the smallest speed-up."""
         return min(self.workloads, key=lambda each: each.speedup.value)
+
+
+def _combined(ratios: Sequence[Ratio]) -> Ratio:
+    center = math.fsum(math.log(each.value) for each in ratios) / len(ratios)
+    below = [math.log(each.value / each.low) for each in ratios]
+    above = [math.log(each.high / each.value) for each in ratios]
+    return Ratio(
+        value=math.exp(center),
+        low=math.exp(center - math.hypot(*below) / len(ratios)),
+        high=math.exp(center + math.hypot(*above) / len(ratios)),
+    )

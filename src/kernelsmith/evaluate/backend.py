@@ -13,8 +13,8 @@ from typing import Protocol
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import BackendUnavailable, UsageError
-from kernelsmith.evaluate.tensors import Float64, Tensor
-from kernelsmith.evaluate.values import Answers, InputSet, Launches, Setup, State
+from kernelsmith.evaluate.tensors import Float64, Spec, Tensor
+from kernelsmith.evaluate.values import Answers, Found, InputSet, Launches, Setup, State
 
 
 class Oracle(Protocol):
@@ -63,7 +63,7 @@ class Oracle(Protocol):
         """The task's statistic over fresh runs of the reference, one row a run."""
         ...
 
-    def reduce(self, tree: object, outputs: Sequence[Tensor]) -> Float64:
+    def reduce(self, tree: object, outputs: Sequence[Found]) -> Float64:
         """The task's statistic of a candidate's outputs."""
         ...
 
@@ -85,6 +85,11 @@ class Lane(Protocol):
     prepares: bool
     """Whether the program has a ``prepare()`` for static weights."""
     build_s: float
+
+    @property
+    def room(self) -> int | None:
+        """Bytes of input that may be arranged at once; none where memory is no concern."""
+        ...
 
     @property
     def pid(self) -> int | None:
@@ -125,11 +130,11 @@ class Lane(Protocol):
         """Launch once per slot, under the judge's clock."""
         ...
 
-    def outputs(self, launches: Launches, index: int) -> list[Tensor | str]:
+    def outputs(self, launches: Launches, index: int) -> Sequence[Found | str]:
         """Read one launch's outputs; a text says why one is no plain tensor."""
         ...
 
-    def buffer(self, key: str, like: Tensor) -> Tensor | str:
+    def buffer(self, key: str, like: Tensor | Spec) -> Found | str:
         """Read one of the program's buffers, if it has the form of ``like``."""
         ...
 
@@ -137,7 +142,7 @@ class Lane(Protocol):
         """Write over the outputs and let the program forget them."""
         ...
 
-    def input_now(self, slot: int, leaf: int) -> Tensor:
+    def input_now(self, slot: int, leaf: int) -> Found:
         """What an input holds after the launches."""
         ...
 
@@ -153,6 +158,10 @@ class Lane(Protocol):
         """Slot and leaf of the input that an address lies in."""
         ...
 
+    def settle(self) -> None:
+        """Remember what its autotuners chose, for other processes of the same source."""
+        ...
+
     def modules(self) -> list[str]:
         """Private torch modules that it has loaded."""
         ...
@@ -166,6 +175,8 @@ class Backend(Protocol):
     """Toolchain and device family. Found by the entry point group ``kernelsmith.backends``."""
 
     name: str
+    timed: bool
+    """Whether its clock means anything; an interpreter's does not, and a pass says so."""
 
     def device(self) -> Device:
         """Name the device in use, or raise ``BackendUnavailable`` saying what is missing."""
@@ -175,8 +186,11 @@ class Backend(Protocol):
         """Open the reference of a task."""
         ...
 
-    def lane(self, name: str, *, timeout_s: float) -> Lane:
-        """Open an empty, fresh program; ``name`` says whose, for messages."""
+    def lane(self, name: str, *, timeout_s: float, oracle: Oracle | None = None) -> Lane:
+        """Open an empty, fresh program; ``name`` says whose, for messages.
+
+        Where values stay on the device, ``oracle`` is whoever reads and writes them there.
+        """
         ...
 
     def shared(self) -> AbstractContextManager[None]:
@@ -195,6 +209,7 @@ class Backend(Protocol):
 _BUILTIN = {
     "null": "kernelsmith.evaluate.backends.null:NullBackend",
     "cpu": "kernelsmith.evaluate.backends.cpu:CpuBackend",
+    "triton": "kernelsmith.evaluate.backends.triton:TritonBackend",
 }
 
 

@@ -94,7 +94,9 @@ def _backend(name: str) -> Finding:
     except (SmithError, EvaluationLost) as error:
         return Finding(name=name, usable=False, detail=str(error))
     versions = ", ".join(f"{key} {value}" for key, value in device.versions)
-    return Finding(name=name, usable=True, detail=f"{device}{'; ' if versions else ''}{versions}")
+    limits = "" if backend.timed else "checks only, nothing is timed"
+    detail = "; ".join(each for each in (str(device), versions, limits) if each)
+    return Finding(name=name, usable=True, detail=detail)
 
 
 def _tools() -> tuple[Finding, ...]:

@@ -12,8 +12,10 @@ from kernelsmith.domain.evaluation import (
     Accuracy,
     Coverage,
     Evaluation,
+    Kernel,
     Label,
     LabelName,
+    Roofline,
     Verdict,
 )
 from kernelsmith.domain.task import Library, Task, Weights, Workload
@@ -21,9 +23,10 @@ from kernelsmith.domain.timing import Timing
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.guards.opcodes import below_float32
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
-from kernelsmith.evaluate.measure import Stopwatch
+from kernelsmith.evaluate.measure import Measurement, Stopwatch
 from kernelsmith.evaluate.outcome import Trial
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.tensors import EPSILON
@@ -37,7 +40,9 @@ from kernelsmith.evaluate.trials import (
 from kernelsmith.evaluate.values import Setup
 from kernelsmith.evaluate.watch import Watched
 
-JUDGE = f"{__version__}/1"
+_FLOAT32_CLASS = 512 * EPSILON["float32"]
+"""Errors above this are no rounding of float32; those of TF32 and half precision are."""
+JUDGE = f"{__version__}/2"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 
@@ -49,7 +54,24 @@ class _Findings:
     accuracy: list[Accuracy] = field(default_factory=list)
     coverage: Coverage | None = None
     output: str = ""
+    is_float32: bool = False
+    """Whether inputs, weights and outputs are, and the task allows nothing less."""
+    kernels: tuple[Kernel, ...] = ()
+    rooflines: list[Roofline] = field(default_factory=list)
+    log: tuple[tuple[str, str], ...] = ()
     spent: dict[str, float] = field(default_factory=dict)
+
+    def add(self, measured: Measurement) -> None:
+        """Take over what the clock said besides times."""
+        if measured.noisy:
+            self.labels[LabelName.NOISY] = measured.noisy
+        if measured.no_graph:
+            self.labels[LabelName.NO_GRAPH] = measured.no_graph
+        if measured.throttled:
+            self.labels[LabelName.THROTTLED] = measured.throttled
+        self.kernels = measured.kernels or self.kernels
+        self.log = measured.log or self.log
+        self.rooflines += [measured.roofline] if measured.roofline is not None else []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -106,6 +128,9 @@ class Judge:
             accuracy=tuple(findings.accuracy),
             coverage=findings.coverage,
             output=findings.output,
+            kernels=findings.kernels,
+            rooflines=tuple(findings.rooflines),
+            device_log=findings.log,
             spent=tuple((name, round(s, 3)) for name, s in findings.spent.items()),
             judge=JUDGE,
         )
@@ -126,20 +151,24 @@ class Judge:
 
     def _through(
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
-    ) -> Timing:
+    ) -> Timing | None:
         task = self._task
         with self._backend.shared():
             for workload in task.workloads:
                 self._check(candidate, workload, findings)
-            if self._settings.robust:
-                with findings.stage("robust"):
-                    self._robust(candidate, findings)
+        if not self._backend.timed:
+            where = self._backend.device().name
+            findings.labels[LabelName.UNTIMED] = (
+                f"checked on {where}: nothing was timed, and nobody saw whose code ran"
+            )
+            return None
         watched, timings = Watched(), []
+        clock = getattr(self._backend, "stopwatch", Stopwatch)
         for workload in task.workloads:
             if workload.held_out:
                 continue
             with findings.stage("time"):
-                stopwatch = Stopwatch(
+                stopwatch = clock(
                     self._backend, self._oracle, task, workload,
                     open_baseline=self._opener_of_baseline(baseline),
                     open_candidate=lambda setup: self._open(candidate, setup),
@@ -148,9 +177,12 @@ class Judge:
                 measured = stopwatch.measure()
             timings.append(measured.timing)
             findings.output = measured.output or findings.output
-            if measured.noisy:
-                findings.labels[LabelName.NOISY] = measured.noisy
-        self._judge_coverage(watched, findings)
+            findings.add(measured)
+        if measured.coverage is not None or measured.kernels:
+            self._judge_precision(findings.kernels, findings)
+            self._judge_device(measured, findings)
+        else:
+            self._judge_coverage(watched, findings)
         named = "eager" if task.baseline is None else "the task's baseline"
         return Timing(
             workloads=tuple(timings),
@@ -177,8 +209,12 @@ class Judge:
                     )  # fmt: skip
                 findings.accuracy.append(found)
                 self._convict_compiler(lane)
+                lane.settle()
             if lane.prepares and task.weights is Weights.STATIC:
                 findings.labels[LabelName.PREPARED] = "prepare() ran once, outside the clock"
+            if self._settings.robust and workload is task.workloads[0]:
+                with findings.stage("robust"):
+                    self._robust(lane, findings)
         finally:
             findings.output = lane.output or findings.output
             lane.close()
@@ -197,22 +233,24 @@ class Judge:
             findings.labels[LabelName.NO_FLOAT64] = "the reference does not run in float64"
         if task.weights is Weights.SEED and setup.state.keys:
             findings.labels[LabelName.SEED_WEIGHTS] = "weights were matched by seed only"
+        seen = [leaf.spec.dtype for trial in trials[:1] for leaf in trial.inputs.leaves]
+        seen += [leaf.spec.dtype for leaf in setup.state.leaves]
+        seen += [answer.eager.dtype for trial in trials[:1] for answer in trial.answers.outputs]
+        floats = {dtype for dtype in seen if dtype in EPSILON}
+        findings.is_float32 = floats == {"float32"} and task.compute_dtype in (None, "float32")
         if task.compute_dtype is not None and task.compute_dtype in EPSILON:
             dtypes = {a.eager.dtype for trial in trials for a in trial.answers.outputs}
             widest = min((EPSILON[d] for d in dtypes if d in EPSILON), default=0.0)
             if EPSILON[task.compute_dtype] > widest:
                 findings.labels[LabelName.LOW_PRECISION] = f"may compute in {task.compute_dtype}"
 
-    def _robust(self, candidate: Candidate, findings: _Findings) -> None:
-        setup = self._oracle.workload(self._task.workloads[0], self._draw())
-        failure = robustness(
-            lambda: self._open(candidate, setup), self._oracle, self._task, self._draw
-        )
+    def _robust(self, lane: Lane, findings: _Findings) -> None:
+        """Try what callers do later, in the process that has passed."""
+        failure = robustness(lane, self._oracle, self._task, self._draw)
         if failure is None:
             findings.labels[LabelName.ROBUST] = ""
         else:
             findings.labels[LabelName.FRAGILE] = failure[:1000]
-        self._oracle.release()
 
     def _open(self, candidate: Candidate, setup: Setup) -> Lane:
         """Load a candidate in a fresh process and give it the reference's weights."""
@@ -236,7 +274,7 @@ class Judge:
 
     def _opened(self, name: str, source: str, entry: str, setup: Setup) -> Lane:
         task = self._task
-        lane = self._backend.lane(name, timeout_s=self._settings.timeout_s)
+        lane = self._backend.lane(name, timeout_s=self._settings.timeout_s, oracle=self._oracle)
         try:
             lane.load(source, entry, setup, function=task.is_function)
             if task.weights is not Weights.SEED:
@@ -272,6 +310,48 @@ class Judge:
             findings.labels[LabelName.NO_COVERAGE] = "no samples of where the time went"
             return
         said = judge_coverage(findings.coverage, self._task.library, library_us=watched.library_us)
+        if isinstance(said, Violation):
+            raise ProgramFailed(Verdict.CHEATED, said.message)
+        if isinstance(said, Trivial):
+            findings.labels[LabelName.TRIVIAL] = said.reason
+
+    def _judge_precision(self, kernels: tuple[Kernel, ...], findings: _Findings) -> None:
+        """Half precision inside a float32 task, hidden in a budget that TF32 has made wide.
+
+        Opcodes alone prove nothing: a float32 product split into bfloat16 parts is as exact as any.
+        """
+        worst = max((each.error for each in findings.accuracy), default=0.0)
+        if not findings.is_float32 or worst <= _FLOAT32_CLASS:
+            return
+        for kernel in kernels:
+            halves = below_float32(frozenset(kernel.precision.split(", "))) if kernel.own else ()
+            if halves:
+                raise ProgramFailed(
+                    Verdict.REFUSED,
+                    f"half precision inside: {kernel.name} computes in {', '.join(halves)}, its "
+                    f"error of {worst:.2g} shows it, and the task does not allow it",
+                )
+
+    def _judge_device(self, measured: Measurement, findings: _Findings) -> None:
+        """Hold what ran on the device against what the task allows, kernel by kernel."""
+        findings.coverage = measured.coverage
+        if self._task.library is Library.ANY:
+            return
+        if not measured.built:
+            raise ProgramFailed(
+                Verdict.CHEATED,
+                "torch fallback: none of the kernels that ran is one of the candidate's own",
+            )
+        if measured.coverage is None:
+            findings.labels[LabelName.NO_COVERAGE] = "nobody saw where the time went"
+            return
+        said = judge_coverage(
+            measured.coverage,
+            self._task.library,
+            certain=True,
+            # Glue is a fill or a copy here, half as long as on a processor.
+            library_us=None if measured.library_us is None else 2 * measured.library_us,
+        )
         if isinstance(said, Violation):
             raise ProgramFailed(Verdict.CHEATED, said.message)
         if isinstance(said, Trivial):

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.arena import Arena, poison
-from kernelsmith.evaluate.builder import Artifact, Builder, BuildFailed
+from kernelsmith.evaluate.builder import Artifact, BuildFailed
 from kernelsmith.evaluate.failure import KilledFromOutside, ProgramFailed
 from kernelsmith.evaluate.oracle import spec_of
 from kernelsmith.evaluate.sandbox.errors import (
@@ -24,20 +24,28 @@ from kernelsmith.evaluate.sandbox.errors import (
 )
 from kernelsmith.evaluate.sandbox.process import Child
 from kernelsmith.evaluate.tensors import CARRIERS, Spec, Tensor, from_bytes
-from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
+from kernelsmith.evaluate.values import Found, InputSet, Launches, Setup, State
 from kernelsmith.kernels import BuildError, BuildRequest
 
 _MAX_OUTPUT_BYTES = 1 << 34
 _TICKS = os.sysconf("SC_CLK_TCK")
-_NONSENSE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+NONSENSE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 """What reading a hostile reply may raise."""
+
+
+class Builds(Protocol):
+    """Whoever compiles what a program asks for."""
+
+    def build(self, request: BuildRequest) -> Artifact:
+        """Compile, or raise ``BuildFailed``."""
+        ...
 
 
 class Lane:
     """A program that turns inputs into outputs. Between calls its process is frozen."""
 
     def __init__(
-        self, child: Child, builder: Builder, *, threads: int, timeout_s: float, name: str
+        self, child: Child, builder: Builds, *, threads: int, timeout_s: float, name: str
     ) -> None:
         self._child, self._builder = child, builder
         self._threads, self._timeout_s, self.name = threads, timeout_s, name
@@ -48,6 +56,11 @@ class Lane:
         self._sets: list[InputSet] = []
         self.prepares = False
         self.build_s = 0.0
+
+    @property
+    def room(self) -> int | None:
+        """Batches of checks are small; the host has room for them."""
+        return None
 
     @property
     def pid(self) -> int:
@@ -148,10 +161,10 @@ class Lane:
                 waited_us=before.disturbed_us(after, cores=self._threads, elapsed_us=elapsed),
                 faults=after.faults - before.faults,
                 tree=reply["tree"],
-                specs=tuple(_spec(each) for each in reply["leaves"]),
+                specs=tuple(read_spec(each) for each in reply["leaves"]),
                 addresses=tuple(tuple(int(a) for a in each) for each in reply["addresses"]),
             )
-        except _NONSENSE as error:
+        except NONSENSE as error:
             raise ProgramFailed(
                 Verdict.CRASHED, f"its process answered nonsense: {error}"
             ) from error
@@ -163,9 +176,9 @@ class Lane:
             )
         return launches
 
-    def outputs(self, launches: Launches, index: int) -> list[Tensor | str]:
+    def outputs(self, launches: Launches, index: int) -> Sequence[Found | str]:
         """Read one launch's outputs out of the frozen process; a text says why one is none."""
-        found: list[Tensor | str] = []
+        found: list[Found | str] = []
         addresses = launches.addresses[index] if index < len(launches.addresses) else ()
         for position, spec in enumerate(launches.specs):
             if isinstance(spec, str):
@@ -178,7 +191,7 @@ class Lane:
                 found.append(self._tensor(addresses[position], spec))
         return found
 
-    def buffer(self, key: str, like: Tensor) -> Tensor | str:
+    def buffer(self, key: str, like: Tensor | Spec) -> Found | str:
         """Read one of the program's buffers as it is now, if it has the form of ``like``."""
         if key not in self._state:
             return "missing"
@@ -204,7 +217,7 @@ class Lane:
                     continue  # read-only or gone; there is nothing left to mislead anyone
         self._note_state(self._ask({"do": "release"}).get("state"))
 
-    def input_now(self, slot: int, leaf: int) -> Tensor:
+    def input_now(self, slot: int, leaf: int) -> Found:
         """What an input holds after the launches, read from the judge's own mapping."""
         assert self._arena is not None
         return from_bytes(self._arena.read(slot, leaf), self._sets[slot].leaves[leaf].spec)
@@ -227,6 +240,9 @@ class Lane:
             if start <= address < end:
                 return self._arena.locate(address - start + offset)
         return None
+
+    def settle(self) -> None:
+        """Nothing is tuned while it runs."""
 
     def modules(self) -> list[str]:
         """Private torch modules that the program has loaded; its word can only convict it."""
@@ -327,7 +343,7 @@ class Lane:
                 for key, leaf in described
                 if leaf.get("dtype") in CARRIERS
             }
-        except _NONSENSE as error:
+        except NONSENSE as error:
             raise ProgramFailed(
                 Verdict.CRASHED, f"its process answered nonsense: {error}"
             ) from error
@@ -369,7 +385,8 @@ class Lane:
             self._arena = None
 
 
-def _spec(described: dict[str, Any]) -> Spec | str:
+def read_spec(described: dict[str, Any]) -> Spec | str:
+    """What a reply says of one tensor; a text says why it is no plain one."""
     if "layout" in described:
         return f"a {described['layout']} tensor"
     if described.get("dtype") not in CARRIERS:

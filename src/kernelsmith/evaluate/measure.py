@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.evaluation import Coverage, Kernel, Roofline, Verdict
 from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import Pair, Ratio, WorkloadTiming
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
@@ -47,6 +47,16 @@ class Measurement:
     noisy: str
     """Why the ratio is less certain than asked for; empty if it is not."""
     output: str
+    coverage: Coverage | None = None
+    """On a device: where the time of the launches went; elsewhere ``watched`` has it."""
+    library_us: float | None = None
+    built: bool = False
+    kernels: tuple[Kernel, ...] = ()
+    roofline: Roofline | None = None
+    no_graph: str = ""
+    """Why no graph could be captured."""
+    throttled: str = ""
+    log: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from kernelsmith.evaluate.checks.answer import Answer
 from kernelsmith.evaluate.sandbox.errors import ChildBroken, ChildDied, ChildTimedOut
 from kernelsmith.evaluate.sandbox.process import Child
 from kernelsmith.evaluate.tensors import Float64, Spec, Tensor
-from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup, State
+from kernelsmith.evaluate.values import Answers, Found, InputSet, Leaf, Setup, State
 
 _PATIENCE_S = 300.0
 """How long a reference may take over one request."""
@@ -53,7 +53,7 @@ class Oracle:
         return Setup(
             init=reply["init"],
             keywords=bool(reply["keywords"]),
-            leaves=tuple(self._leaf(each) for each in reply["leaves"]),
+            leaves=tuple(self._host_leaf(each) for each in reply["leaves"]),
             state=self._state(reply["state"]),
             seed=seed,
             dtype=workload.dtype,
@@ -108,9 +108,10 @@ class Oracle:
         reply = self._ask({"do": "statistic", "id": chosen.id, "runs": runs})
         return self._leaf(reply["runs"]).tensor.float64()
 
-    def reduce(self, tree: object, outputs: Sequence[Tensor]) -> Float64:
+    def reduce(self, tree: object, outputs: Sequence[Found]) -> Float64:
         """The task's own statistic of a candidate's outputs."""
-        with Arena.of_tensors(outputs) as arena:
+        tensors = [each for each in outputs if isinstance(each, Tensor)]
+        with Arena.of_tensors(tensors) as arena:
             reply = self._ask(
                 {"do": "reduce", "tree": tree, "leaves": arena.layout[0]}, fds=[arena.fd]
             )
@@ -140,6 +141,9 @@ class Oracle:
         return reply
 
     def _leaf(self, described: dict[str, Any]) -> Leaf:
+        return self._host_leaf(described)
+
+    def _host_leaf(self, described: dict[str, Any]) -> Leaf:
         if "layout" in described:
             raise UsageError(
                 f"task {self._task.name!r} uses a {described['layout']} tensor; "

@@ -8,12 +8,13 @@ import numpy as np
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task, Tolerance
 from kernelsmith.evaluate.backend import Lane
-from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Mismatch
+from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Measured, Mismatch
 from kernelsmith.evaluate.checks.norm import distance
 from kernelsmith.evaluate.checks.output import check_output, eager_error
+from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.tensors import EPSILON, Spec, Tensor
-from kernelsmith.evaluate.values import Answers, InputSet, Launches
+from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Launches
 
 _FLOOR_ULPS = {"float64": 16.0, "float32": 16.0, "float16": 4.0, "bfloat16": 4.0}
 """A plain sequential float32 sum over 8,192 terms is off by 12 ulp in our norm; half precision
@@ -79,7 +80,7 @@ class Examiner:
             if trial.variant == "plain":
                 for answer in _all(trial.answers):
                     known = self._eager.get(answer.path, 0.0)
-                    self._eager[answer.path] = max(known, eager_error(answer))
+                    self._eager[answer.path] = max(known, _eager_error(answer))
 
     def examine(
         self, lane: Lane, launches: Launches, *, index: int, slot: int, trial: Trial
@@ -120,38 +121,45 @@ class Examiner:
         return worst
 
     def _check(
-        self, found: Tensor | str, answer: Answer, trial: Trial, where: str,
+        self, found: Found | str, answer: Expected, trial: Trial, where: str,
         position: int | None = None,
     ) -> Worst:  # fmt: skip
         if isinstance(found, str):
             raise _wrong(f"{answer.path} is {found}{where}")
         budget = self._budget(answer, trial)
+        said = self._held(found, answer, trial, budget)
+        if isinstance(said, Mismatch) and said.kind is Kind.ERROR and position is not None:
+            budget = self._wider(budget, answer, trial, position)
+            said = self._held(found, answer, trial, budget)
+        if isinstance(said, Mismatch):
+            raise _wrong(f"{said.message}{where}")
+        return Worst(error=said.error, budget=budget.allowed, eager_error=said.eager_error)
+
+    def _held(
+        self, found: Found, answer: Expected, trial: Trial, budget: Budget
+    ) -> Mismatch | Measured:
+        tolerance = self._tolerance(answer, budget)
+        if isinstance(answer, DeviceAnswer):
+            assert isinstance(found, Placed)
+            return answer.check(found, budget=budget, tolerance=tolerance)
+        assert isinstance(found, Tensor)
         others = [
             other.eager
             for each in self._trials
             if each.inputs is not trial.inputs
             for other in each.answers.outputs
-            if other.path == answer.path
+            if other.path == answer.path and isinstance(other, Answer)
         ]
-        said = check_output(
-            found, answer, budget=budget, tolerance=self._tolerance(answer, budget), others=others
-        )
-        if isinstance(said, Mismatch) and said.kind is Kind.ERROR and position is not None:
-            budget = self._wider(budget, answer, trial, position)
-            tolerance = self._tolerance(answer, budget)
-            said = check_output(found, answer, budget=budget, tolerance=tolerance, others=others)
-        if isinstance(said, Mismatch):
-            raise _wrong(f"{said.message}{where}")
-        return Worst(error=said.error, budget=budget.allowed, eager_error=said.eager_error)
+        return check_output(found, answer, budget=budget, tolerance=tolerance, others=others)
 
-    def _budget(self, answer: Answer, trial: Trial) -> Budget:
+    def _budget(self, answer: Expected, trial: Trial) -> Budget:
         dtype = answer.eager.dtype if answer.eager.is_float else "float32"
         allowed = self._task.compute_dtype
         compute = max((dtype, allowed or dtype), key=lambda each: EPSILON.get(each, 0.0))
         blind = not trial.answers.exact or dtype == "float64"
         # Plain trials' own errors are among the known ones; only a variant adds its own.
         known = self._eager.get(answer.path, 0.0)
-        own = 0.0 if trial.variant == "plain" else eager_error(answer)
+        own = 0.0 if trial.variant == "plain" else _eager_error(answer)
         return Budget(
             eager_error=max(known, own),
             compute_dtype=compute,
@@ -159,26 +167,26 @@ class Examiner:
             floor_ulps=(_BLIND_FLOOR_ULPS if blind else _FLOOR_ULPS[compute]) * self._slack,
         )
 
-    def _wider(self, budget: Budget, answer: Answer, trial: Trial, position: int) -> Budget:
+    def _wider(self, budget: Budget, answer: Expected, trial: Trial, position: int) -> Budget:
         """The budget, or what the task makes of inputs that carry 18 bits if that is more."""
         if self._shifted is None or not trial.answers.exact or budget.compute_dtype != "float32":
             return budget
-        runs = self._shifted(trial.inputs)
-        errors = [distance(run[position], answer.exact, answer.eager).error for run in runs]
+        if isinstance(answer, DeviceAnswer):
+            errors = [answer.ruler.magnified()]
+        else:
+            runs = self._shifted(trial.inputs)
+            errors = [distance(run[position], answer.exact, answer.eager).error for run in runs]
         ulps = min(max(errors, default=0.0) / EPSILON["float32"], _MOST_ULPS) * self._slack
         return replace(budget, floor_ulps=max(budget.floor_ulps, ulps))
 
-    def _tolerance(self, answer: Answer, budget: Budget) -> Tolerance:
+    def _tolerance(self, answer: Expected, budget: Budget) -> Tolerance:
         """The task's own; where it lets one compute in less precision, never less than that."""
         tolerance, compute = self._task.tolerance, self._task.compute_dtype
         if not answer.eager.is_float or compute not in EPSILON:
             return tolerance
         if EPSILON[compute] <= EPSILON[answer.eager.dtype]:
             return tolerance
-        exact = answer.exact.float64()
-        exact = exact[np.isfinite(exact)]
-        scale = float(np.sqrt(np.square(exact).mean())) if exact.size else 0.0
-        return replace(tolerance, atol=max(tolerance.atol, budget.allowed * scale))
+        return replace(tolerance, atol=max(tolerance.atol, budget.allowed * _scale(answer)))
 
     def _check_place(
         self, lane: Lane, launches: Launches, index: int, position: int, answers: Answers,
@@ -223,11 +231,11 @@ def check_form(launches: Launches, answers: Answers, where: str = "") -> None:
         ):
             if got != wanted:
                 raise _wrong(f"{answer.path}: expected {what} {wanted}, found {got}{where}")
-        if not spec.is_dense and spec.strides != _strides(answer.eager.values):
+        if not spec.is_dense and spec.strides != _strides(answer):
             raise _wrong(f"{answer.path} has overlapping or gappy strides {spec.strides}{where}")
 
 
-def _all(answers: Answers) -> list[Answer]:
+def _all(answers: Answers) -> list[Expected]:
     inside = [answer for _, answer in answers.mutated] + [answer for _, answer in answers.buffers]
     return [*answers.outputs, *inside]
 
@@ -263,6 +271,20 @@ def _form(tree: object) -> str:
     return named.get(tag, f"a dict of {len(body) if isinstance(body, list) else '?'}")
 
 
-def _strides(values: object) -> tuple[int, ...]:
-    assert isinstance(values, np.ndarray)
+def _strides(answer: Expected) -> tuple[int, ...]:
+    if isinstance(answer, DeviceAnswer):
+        return answer.eager.strides
+    values = answer.eager.values
     return tuple(step // values.itemsize for step in values.strides)
+
+
+def _eager_error(answer: Expected) -> float:
+    return answer.eager_error if isinstance(answer, DeviceAnswer) else eager_error(answer)
+
+
+def _scale(answer: Expected) -> float:
+    if isinstance(answer, DeviceAnswer):
+        return answer.scale
+    exact = answer.exact.float64()
+    exact = exact[np.isfinite(exact)]
+    return float(np.sqrt(np.square(exact).mean())) if exact.size else 0.0

@@ -1,10 +1,38 @@
 """How thorough the judge is; every number that trades time for certainty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelsmith.evaluate.timing.sampling import StopRule
 
 _STOP = StopRule(target_width=0.10, max_pairs=5, budget_s=15.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSettings:
+    """Timing on a device. The switches are there to show what each of them is worth."""
+
+    sample_us: float = 4000.0
+    """How long one batch should last on the baseline's side."""
+    sample_bytes: int = 1 << 31
+    """How much input and output one batch may take, on each side."""
+    max_launches: int = 256
+    samples: int = 8
+    """Batches of each round."""
+    rounds: int = 1
+    """Times that a pair lays out its memory and captures anew: placement moves short kernels."""
+    calls: int = 4
+    """Batches of plain calls, for the ratio that the paper's tables show; 0 leaves it out."""
+    alone: int = 3
+    """Batches of the baseline before the candidate's process exists."""
+    warmups: int = 2
+    graph: bool = True
+    rotate: bool = True
+    interleave: bool = True
+    outliers: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.samples, self.rounds, self.alone, self.max_launches) < 1:
+            raise ValueError(f"some batches, rounds and launches; got {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +61,7 @@ class Settings:
     """A sample is dropped when others kept cores from its threads for more than this share."""
     static: bool = True
     """Whether source is read before it runs. Off in tests, to show that behaviour decides."""
+    gpu: GpuSettings = GpuSettings()
     robust: bool = True
     """Whether odd strides, extremes, empty and size-one inputs are tried."""
 
@@ -41,3 +70,28 @@ class Settings:
             raise ValueError(f"a verdict rests on at least 5 trials; got {self.trials}")
         if self.timeout_s <= 0 or self.max_launches < 1 or self.spot_checks < 1:
             raise ValueError(f"limits are above 0; got {self}")
+
+
+def effort(name: str, backend: str = "cpu") -> Settings:
+    """The settings of ``quick``, ``usual`` (search) or ``thorough`` (champions, quoted numbers).
+
+    A device's clock is steadier than a processor's, and opening a process on it costs a second:
+    there a search makes do with one pair, and champions get pairs until one per cent is reached.
+    """
+    usual = Settings()
+    if backend == "triton":
+        stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
+        if name == "quick":
+            return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
+        if name == "thorough":
+            stop = StopRule(target_width=0.01, min_pairs=5, max_pairs=12, budget_s=120.0)
+            return replace(
+                usual, stop=stop, gpu=GpuSettings(samples=10, rounds=4, calls=8, alone=5, warmups=3)
+            )
+        return replace(usual, stop=stop)
+    if name == "quick":
+        return replace(usual, stop=replace(usual.stop, min_pairs=1, max_pairs=1))
+    if name == "thorough":
+        stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)
+        return replace(usual, stop=stop)
+    return usual

@@ -37,9 +37,12 @@ class SpotCheck:
         """In that case, whether both sides start every batch from the same buffers."""
 
     def __call__(
-        self, lane: Lane, launches: Launches, sets: Sequence[InputSet], order: Sequence[int]
-    ) -> None:
+        self, lane: Lane, launches: Launches, sets: Sequence[InputSet], order: Sequence[int],
+        *, suspects: Sequence[int] = (),
+    ) -> None:  # fmt: skip
         """Compare some launches of the batch just run on ``order`` of ``sets``.
+
+        ``suspects`` are among them, whatever chance says.
 
         Raises:
             ProgramFailed: One of them is wrong.
@@ -49,7 +52,8 @@ class SpotCheck:
             return
         if self.is_stateful and not self.is_restored:
             return  # buffers without common names cannot be put back: nobody knows what is right
-        chosen = self._rng.sample(range(len(order)), min(self._checks, len(order)))
+        drawn = self._rng.sample(range(len(order)), min(self._checks, len(order)))
+        chosen = list(dict.fromkeys([*suspects, *drawn]))
         before: list[InputSet] = []
         if self.is_stateful:
             # A launch starts from buffers that earlier ones of its batch changed: replay those.

@@ -58,6 +58,11 @@ class Spec:
         return (last + 1) * CARRIERS[self.dtype].itemsize
 
     @property
+    def is_float(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype in FLOATS
+
+    @property
     def is_dense(self) -> bool:
         """Whether the elements fill their span without gap or overlap, in any order."""
         expected = 1

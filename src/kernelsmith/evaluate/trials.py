@@ -12,11 +12,11 @@ from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Lane, Oracle
 from kernelsmith.evaluate.checks.indices import infer_scores
 from kernelsmith.evaluate.checks.randomness import alarm_threshold, runs_needed, worst_z
+from kernelsmith.evaluate.cuda.answer import DeviceAnswer
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.outcome import Examiner, Trial, Worst, check_form
 from kernelsmith.evaluate.settings import Settings
-from kernelsmith.evaluate.tensors import Tensor
-from kernelsmith.evaluate.values import Answers, InputSet, Launches, State
+from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Launches, State
 
 Draw = Callable[[], int]
 """Draws a secret seed."""
@@ -141,7 +141,7 @@ def check_statistic(lane: Lane, oracle: Oracle, workload: Workload, chosen: Inpu
     )
 
 
-def plain_outputs(lane: Lane, launches: Launches, index: int, answers: Answers) -> list[Tensor]:
+def plain_outputs(lane: Lane, launches: Launches, index: int, answers: Answers) -> list[Found]:
     """Read one launch's outputs once their form is known to be the reference's."""
     check_form(launches, answers)
     tensors = [each for each in lane.outputs(launches, index) if not isinstance(each, str)]
@@ -151,15 +151,31 @@ def plain_outputs(lane: Lane, launches: Launches, index: int, answers: Answers) 
 
 
 def _together(lane: Lane, examiner: Examiner, order: list[Trial]) -> Worst:
-    """One batch per form of inputs: the program sees nothing but launches."""
-    lane.arrange([trial.inputs for trial in order])
-    launches = lane.run(range(len(order)))
+    """One batch for all, where there is room: the program sees nothing but launches."""
     worst = Worst()
-    # Launched in random order, examined plain inputs first: the message names the simplest case.
-    for slot, trial in sorted(enumerate(order), key=lambda each: _RANK[each[1].variant]):
-        worst = worst.or_else(examiner.examine(lane, launches, index=slot, slot=slot, trial=trial))
-    lane.release(launches)
+    for batch in _batches(order, lane.room):
+        lane.arrange([trial.inputs for trial in batch])
+        launches = lane.run(range(len(batch)))
+        # Launched in random order, examined plain inputs first: the simplest case is named.
+        for slot, trial in sorted(enumerate(batch), key=lambda each: _RANK[each[1].variant]):
+            worst = worst.or_else(
+                examiner.examine(lane, launches, index=slot, slot=slot, trial=trial)
+            )
+        lane.release(launches)
     return worst
+
+
+def _batches(order: list[Trial], room: int | None) -> list[list[Trial]]:
+    """Cut into batches whose inputs fit; one launch alone always does."""
+    batches: list[list[Trial]] = []
+    size = 0
+    for trial in order:
+        if not batches or (room is not None and size + trial.inputs.nbytes > room):
+            batches.append([])
+            size = 0
+        batches[-1].append(trial)
+        size += trial.inputs.nbytes
+    return batches
 
 
 def _one_by_one(lane: Lane, examiner: Examiner, order: list[Trial], state: State) -> Worst:
@@ -193,9 +209,11 @@ def _trials(oracle: Oracle, variant: str, seeds: list[int]) -> list[Trial] | Non
 
 def with_scores(inputs: InputSet, answers: Answers) -> Answers:
     """Find out what integer outputs index, so that ties are judged by value."""
-    outputs = []
-    tensors = [leaf.tensor for leaf in inputs.leaves]
+    outputs: list[Expected] = []
+    tensors = [leaf.tensor for leaf in inputs.leaves if leaf.raw]
     for answer in answers.outputs:
+        if isinstance(answer, DeviceAnswer):
+            return answers  # found where the values are
         if answer.scores is None and answer.eager.dtype in ("int64", "int32"):
             found = infer_scores(answer, tensors)
             if found is not None:
@@ -204,20 +222,16 @@ def with_scores(inputs: InputSet, answers: Answers) -> Answers:
     return replace(answers, outputs=tuple(outputs))
 
 
-def robustness(lane_for: Callable[[], Lane], oracle: Oracle, task: Task, draw: Draw) -> str | None:
+def robustness(lane: Lane, oracle: Oracle, task: Task, draw: Draw) -> str | None:
     """Try what callers do later; the first failure in words, or nothing."""
     variants = ["strided", "one", "empty"] if task.structure else ["strided", "one", "empty",
                                                                   "extreme"]  # fmt: skip
-    lane = lane_for()
-    try:
-        for variant in variants:
-            trials = _trials(oracle, variant, [draw()])
-            if not trials or not all(trial.answers.is_finite for trial in trials):
-                continue
-            try:
-                _together(lane, Examiner(task, trials, shifted=oracle.shifted), trials)
-            except ProgramFailed as failed:
-                return f"{variant} inputs: {failed.verdict}: {failed.message}"
-    finally:
-        lane.close()
+    for variant in variants:
+        trials = _trials(oracle, variant, [draw()])
+        if not trials or not all(trial.answers.is_finite for trial in trials):
+            continue
+        try:
+            _together(lane, Examiner(task, trials, shifted=oracle.shifted), trials)
+        except ProgramFailed as failed:
+            return f"{variant} inputs: {failed.verdict}: {failed.message}"
     return None

@@ -3,8 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernelsmith.evaluate.checks.answer import Answer
+from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
 from kernelsmith.evaluate.tensors import Spec, Tensor, from_bytes
+
+Expected = Answer | DeviceAnswer
+"""What is right: values that the judge holds, or a ruler on the device."""
+Found = Tensor | Placed
+"""What a program made: values that the judge read, or where they lie on the device."""
 
 Tree = object
 """Nested containers as JSON, tensors replaced by leaf numbers (see ``worker/trees.py``)."""
@@ -71,12 +79,12 @@ class Answers:
     """Everything the reference says about one input set."""
 
     tree: Tree
-    outputs: tuple[Answer, ...]
+    outputs: tuple[Expected, ...]
     aliases: tuple[int | None, ...]
     """For each output, the input leaf whose memory the reference hands back, if any."""
-    mutated: tuple[tuple[int, Answer], ...]
+    mutated: tuple[tuple[int, Expected], ...]
     """Inputs that the reference changes in place, by leaf number."""
-    buffers: tuple[tuple[str, Answer], ...]
+    buffers: tuple[tuple[str, Expected], ...]
     """Buffers that the reference changes, by state-dict key."""
     exact: bool
     """Whether float64 could be had."""
@@ -86,18 +94,21 @@ class Answers:
     @property
     def is_finite(self) -> bool:
         """Whether eager stays finite; a range that breaks the reference tests nobody."""
-        import numpy as np
-
-        return all(
-            bool(np.isfinite(answer.eager.float64()).all())
-            for answer in self.outputs
-            if answer.eager.is_float
-        )
+        return all(_is_finite(answer) for answer in self.outputs if answer.eager.is_float)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all outputs, as eager returns them."""
-        return sum(answer.eager.values.nbytes for answer in self.outputs)
+        return sum(
+            each.eager.values.nbytes if isinstance(each, Answer) else each.eager.span_bytes
+            for each in self.outputs
+        )
+
+
+def _is_finite(answer: Expected) -> bool:
+    if isinstance(answer, Answer):
+        return bool(np.isfinite(answer.eager.float64()).all())
+    return answer.is_finite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,5 +124,7 @@ class Launches:
     """Of the first launch's outputs; a text says why one is no plain tensor."""
     addresses: tuple[tuple[int, ...], ...]
     """Of every output of every launch."""
+    event_us: float = 0.0
+    """On a device: what events in its process said; for resolution, never for trust."""
     faults: int = 0
     """Pages of memory that it touched for the first time: above a few, it is not warm yet."""

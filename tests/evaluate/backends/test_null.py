@@ -3,7 +3,7 @@
 import pytest
 
 from kernelsmith.domain.candidate import Candidate
-from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.evaluation import LabelName, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backends.null import NullBackend
@@ -45,6 +45,20 @@ def test_the_simulated_clock_gives_the_ratio_that_the_sources_state():
     timing = judged("x + y  # us: 4").timing
     assert timing is not None
     assert timing.speedup.value == pytest.approx(5.0, rel=0.02)
+
+
+class WithoutAClock(NullBackend):
+    timed = False
+
+
+def test_a_backend_without_a_clock_checks_and_times_nothing():
+    candidate = Candidate(backend="null", source="y + x")
+    found = judge(TASK, candidate, backend=WithoutAClock(), settings=QUICK)
+    assert found.verdict is Verdict.PASSED
+    assert found.timing is None
+    assert [label.name for label in found.labels] == [LabelName.UNTIMED]
+    assert "nothing was timed" in found.labels[0].reason
+    assert found.accuracy
 
 
 def test_an_expression_cannot_reach_beyond_arithmetic():

@@ -20,18 +20,19 @@ from kernelsmith.evaluate.priority import prompt
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.process import Zygote
 
-_PRELOAD = (
-    "torch",
-    "kernelsmith.evaluate.worker.program",
-    "kernelsmith.evaluate.worker.reference",
-    "kernelsmith.evaluate.worker.compiling",
-)
-
 
 class CpuBackend:
     """Processes forked from a zygote that imported torch and did nothing else."""
 
     name = "cpu"
+    timed = True
+    _preload: tuple[str, ...] = (
+        "torch",
+        "kernelsmith.evaluate.worker.program",
+        "kernelsmith.evaluate.worker.reference",
+        "kernelsmith.evaluate.worker.compiling",
+    )
+    _program = "kernelsmith.evaluate.worker.program:serve"
 
     def __init__(self, *, cache: Path | None = None, memory_bytes: int = 8 << 30) -> None:
         self._cache = cache or default_cache()
@@ -52,7 +53,7 @@ class CpuBackend:
         if self._zygote is None or not self._zygote.alive:
             if self._zygote is not None:
                 self._zygote.close()
-            self._zygote = Zygote(preload=_PRELOAD, environment=_environment())
+            self._zygote = Zygote(preload=self._preload, environment=self._environment())
             self._builder = None
         return self._zygote
 
@@ -68,7 +69,7 @@ class CpuBackend:
         """Name the processor, and every version that a timing depends on."""
         return Device(
             kind="cpu",
-            name=_processor(),
+            name=processor(),
             cores=self.cores,
             versions=(
                 ("torch", _version("torch")),
@@ -90,12 +91,11 @@ class CpuBackend:
             child.kill()
             raise
 
-    def lane(self, name: str, *, timeout_s: float) -> Lane:
+    def lane(self, name: str, *, timeout_s: float, oracle: object = None) -> Lane:
         """Open an empty program in a process of its own."""
+        del oracle  # values pass through the judge
         builder = self.builder
-        child = self.zygote.spawn(
-            entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
-        )
+        child = self.zygote.spawn(entry=self._program, limits=self._limits)
         lane = Lane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
         self._lanes.add(lane)
         return lane
@@ -122,28 +122,27 @@ class CpuBackend:
 
     @cached_property
     def _sandbox(self) -> str:
-        child = self.zygote.spawn(
-            entry="kernelsmith.evaluate.worker.program:serve", limits=self._limits
-        )
+        child = self.zygote.spawn(entry=self._program, limits=self._limits)
         try:
             return child.level.describe()
         finally:
             child.kill()
 
+    def _environment(self) -> dict[str, str]:
+        """What the zygote's children see. Threads are set per child; the rest keeps runs alike."""
+        chosen = {"OMP_DYNAMIC": "FALSE"}
+        # Threads that come back from a freeze may share a core for a moment; one that spins there
+        # for milliseconds keeps the other from running (samples of 40 ms instead of 3 on 16 idle
+        # cores).
+        chosen["GOMP_SPINCOUNT"] = "1000"
+        # oneDNN believes CPUID where a hypervisor advertises AMX and then traps it (SIGILL).
+        if isa := os.environ.get("ONEDNN_MAX_CPU_ISA"):
+            chosen["ONEDNN_MAX_CPU_ISA"] = isa
+        return chosen
 
-def _environment() -> dict[str, str]:
-    """What the zygote's children see. Threads are set per child; the rest keeps runs alike."""
-    chosen = {"OMP_DYNAMIC": "FALSE"}
-    # Threads that come back from a freeze may share a core for a moment; one that spins there for
-    # milliseconds keeps the other from running (samples of 40 ms instead of 3 on 16 idle cores).
-    chosen["GOMP_SPINCOUNT"] = "1000"
-    # oneDNN believes CPUID where a hypervisor advertises AMX and then traps it (SIGILL).
-    if isa := os.environ.get("ONEDNN_MAX_CPU_ISA"):
-        chosen["ONEDNN_MAX_CPU_ISA"] = isa
-    return chosen
 
-
-def _processor() -> str:
+def processor() -> str:
+    """The processor's name, as its maker gives it."""
     with open("/proc/cpuinfo") as lines:
         for line in lines:
             if line.startswith("model name"):

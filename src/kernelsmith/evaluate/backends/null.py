@@ -22,7 +22,7 @@ from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.checks.answer import Answer
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.tensors import Array, Float64, Spec, Tensor
-from kernelsmith.evaluate.values import Answers, InputSet, Launches, Leaf, Setup, State
+from kernelsmith.evaluate.values import Answers, Found, InputSet, Launches, Leaf, Setup, State
 
 _IDLE_US = 5.0
 _FUNCTIONS = {
@@ -140,7 +140,7 @@ class NullOracle:
         """There is none: arithmetic is not random."""
         raise UsageError("null tasks have no statistic")
 
-    def reduce(self, tree: object, outputs: Sequence[Tensor]) -> Float64:
+    def reduce(self, tree: object, outputs: Sequence[Found]) -> Float64:
         """There is none: arithmetic is not random."""
         raise UsageError("null tasks have no statistic")
 
@@ -169,6 +169,7 @@ class NullLane:
     """One expression that is 'launched' by evaluating it."""
 
     prepares = False
+    room = None
     pid = None
     output = ""
     own_code: Collection[tuple[int, int]] = ((0, 0),)
@@ -234,7 +235,7 @@ class NullLane:
         del launches
         return [Tensor("float32", self._kept[index])]
 
-    def buffer(self, key: str, like: Tensor) -> Tensor | str:
+    def buffer(self, key: str, like: Tensor | Spec) -> Tensor | str:
         """Expressions have no buffers."""
         del like
         return f"missing: {key}"
@@ -262,6 +263,9 @@ class NullLane:
         del address
         return None
 
+    def settle(self) -> None:
+        """Nothing is tuned."""
+
     def modules(self) -> list[str]:
         """Nothing can be loaded."""
         return []
@@ -279,6 +283,7 @@ class NullBackend:
     """For tests, demos and the framework's own overhead: everything but the hardware."""
 
     name = "null"
+    timed = True
 
     def device(self) -> Device:
         """No device."""
@@ -288,9 +293,9 @@ class NullBackend:
         """Parse the task's expression."""
         return NullOracle(task)
 
-    def lane(self, name: str, *, timeout_s: float) -> NullLane:
+    def lane(self, name: str, *, timeout_s: float, oracle: object = None) -> NullLane:
         """An empty lane."""
-        del name, timeout_s
+        del name, timeout_s, oracle
         return NullLane()
 
     def shared(self) -> AbstractContextManager[None]:

@@ -48,18 +48,19 @@ class Trivial:
 
 
 def judge_coverage(
-    coverage: Coverage, library: Library, *, library_us: float | None = None
+    coverage: Coverage, library: Library, *, library_us: float | None = None, certain: bool = False
 ) -> Violation | Trivial | None:
     """Hold coverage against what the task allows.
 
     Args:
         coverage: Where the sampled launches' time ran.
         library: How much library code the task allows.
-        library_us: CPU time per launch in library code; without it there is no allowance.
+        library_us: Time per launch in library code; without it there is no allowance.
+        certain: The shares were measured, not sampled: no interval around them.
     """
     if library is Library.ANY:
         return None
-    most = _upper(coverage.own, coverage.samples)
+    most = coverage.own if certain else _upper(coverage.own, coverage.samples)
     glue_only = library_us is not None and library_us <= GLUE_US
     if most < (ABSENT if glue_only else DECOY):
         return Violation(rule="decoy" if coverage.own > 0 else "fallback", message=_shown(coverage))

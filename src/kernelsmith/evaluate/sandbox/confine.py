@@ -26,6 +26,18 @@ _OWN_PROC = (
     "/proc/stat",
     "/proc/sys/vm/overcommit_memory",
 )
+_DRIVER_PROC = (
+    "/proc/devices",
+    "/proc/driver",
+    "/proc/modules",
+    "/proc/sys/vm",
+    "/proc/version",
+    "/sys/bus/pci",
+    "/sys/devices",
+    "/sys/module",
+)
+"""What a GPU driver reads about the machine."""
+_DRIVER_SYS = tuple(path for path in _DRIVER_PROC if path.startswith("/sys"))
 
 
 class StartOver(Exception):
@@ -103,8 +115,9 @@ class _Confinement:
                 os.chown(setting.scratch, self.uid, self.uid)
             os.chdir(setting.scratch)
             return
+        driver = _DRIVER_SYS if setting.order.devices else ()
         root = mounts.Root(
-            readable=self.readable(),
+            readable=(*self.readable(), *driver),
             devices=setting.order.devices,
             scratch_bytes=setting.order.limits.scratch_bytes,
             uid=self.uid,
@@ -154,6 +167,10 @@ class _Confinement:
         else:
             readable = (*mounts.SYSTEM, *_OWN_PROC, *self.readable())
             writable = (self.setting.scratch,)
+        if order.devices:
+            # A driver names its threads there, and gives up where it cannot.
+            writable = (*writable, "/proc/self/task")
+            readable = (*readable, *_DRIVER_PROC)
         self.landlock_abi = landlock.restrict(
             readable=readable, writable=writable, devices=(*mounts.DEVICES, *order.devices)
         )
@@ -171,7 +188,10 @@ def confine(setting: Setting) -> Level:
     bound, other, dropped = work.lower_privileges()
     work.die_with_the_zygote()
     work.attempt("landlock", work.restrict_files)
-    filtered = work.attempt("seccomp", lambda: seccomp.install(setting.order.profile))
+    driven = bool(setting.order.devices)
+    filtered = work.attempt(
+        "seccomp", lambda: seccomp.install(setting.order.profile, driver=driven)
+    )
     if "user" in setting.namespaces:
         work.missing.pop("uid", None)
     return Level(

@@ -82,7 +82,7 @@ def enter(root: Root) -> None:
         _bind(fd, _BASE + path, _RDONLY | _NOSUID | _NODEV)
     for path, fd in nodes.items():
         _bind(fd, _BASE + path, _RDONLY | _NOSUID | _NOEXEC)
-    _mount_proc(own_proc)
+    _mount_proc(own_proc, writable=bool(root.devices))
     _write_accounts(root)
     _restrict(_BASE, _RDONLY | _NOSUID | _NODEV, recursive=False)
 
@@ -150,10 +150,12 @@ def _mount_scratch(root: Root) -> None:
     os.symlink("/proc/self/fd", f"{_BASE}/dev/fd")
 
 
-def _mount_proc(own: int) -> None:
+def _mount_proc(own: int, *, writable: bool) -> None:
     try:
-        # Read-only, or the child could take back its place in the queue of the OOM killer.
-        mount("proc", f"{_BASE}/proc", "proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+        # Read-only, or the child could take back its place in the queue of the OOM killer; a GPU
+        # driver names its threads there, and so must be let in (Landlock leaves it no more).
+        attributes = _NOSUID | _NODEV | _NOEXEC | (0 if writable else _RDONLY)
+        mount("proc", f"{_BASE}/proc", "proc", attributes)
     except OSError:
         # Inside most containers a user namespace gets no /proc; the child's own part will do.
         _bind(own, f"{_BASE}/proc/self", _RDONLY | _NOSUID | _NODEV | _NOEXEC)

@@ -147,6 +147,7 @@ class Zygote:
         devices: Sequence[Path] = (),
         cores: Sequence[int] | None = None,
         fds: Sequence[int] = (),
+        without: Mapping[str, str] | None = None,
     ) -> Child:
         """Fork a child, confine it, and have it call ``entry(control, fds)``.
 
@@ -159,6 +160,7 @@ class Zygote:
             devices: Device files that it may use.
             cores: The only processor cores it runs on.
             fds: Descriptors to hand to the entry; the caller keeps its own.
+            without: Protections that this child must not have, with the reason.
         """
         for path in (*readable, *devices):
             if not path.is_absolute() or not path.exists() or path.resolve() == Path("/"):
@@ -173,7 +175,9 @@ class Zygote:
         )
         try:
             while True:
-                child, hello = self._start(replace(order, without=dict(self._refused)), fds)
+                child, hello = self._start(
+                    replace(order, without={**self._refused, **(without or {})}), fds
+                )
                 if "level" in hello:
                     child.level = Level.from_message(cast(dict[str, object], hello["level"]))
                     return child

@@ -28,6 +28,9 @@ _FOR_BUILDERS = (
     *("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill"),
     *("memfd_create", "setrlimit"),
 )
+_FOR_DRIVERS = ("bind", "listen", "socket")
+"""A GPU driver opens a local socket when it starts; it fails with error 304 where it cannot."""
+_AF_UNIX = 1
 _LOOKED_INTO = ("clone", "clone3", "fcntl", "ioctl", "kill", "prctl", "prlimit64", "tgkill")
 
 _SECCOMP_SET_MODE_FILTER = 1
@@ -59,15 +62,17 @@ class _Program:
         )
 
 
-def denied(profile: Profile) -> tuple[str, ...]:
+def denied(profile: Profile, *, driver: bool = False) -> tuple[str, ...]:
     """Name the calls that always fail in this profile."""
     kept = {*_LOOKED_INTO}
+    if driver:
+        kept |= {*_FOR_DRIVERS}
     if profile is Profile.BUILD:
         kept |= {*_FOR_BUILDERS}
     return tuple(sorted(set(numbers(MACHINE)) - kept))
 
 
-def program(profile: Profile, *, pid: int) -> bytes:
+def program(profile: Profile, *, pid: int, driver: bool = False) -> bytes:
     """Assemble the filter for the process that calls itself ``pid``.
 
     ``clone3`` answers ENOSYS, because its flags lie in memory that a filter cannot read; libc then
@@ -83,11 +88,13 @@ def program(profile: Profile, *, pid: int) -> bytes:
     code.add(_LOAD, _NUMBER_AT)
     code.add(_JUMP_ABOVE, LAST_KNOWN, "unknown")
     code.add(_JUMP_EQUAL, call_numbers["clone3"], "unknown")
-    for name in denied(profile):
+    for name in denied(profile, driver=driver):
         code.add(_JUMP_EQUAL, call_numbers[name], "deny")
 
     run = profile is Profile.RUN
     own = (0, pid) if run else (0,)
+    if driver:
+        _look(code, "socket", only={0: (_AF_UNIX,)})
     _look(code, "prctl", never={0: (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM)})
     _look(code, "fcntl", never={2: (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_NOTIFY)})
     _look(code, "ioctl", never={2: (_FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX)})
@@ -136,9 +143,12 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def install(profile: Profile) -> None:
-    """Filter this thread's calls for good, and those of all it starts; needs no_new_privs."""
-    code = program(profile, pid=os.getpid())
+def install(profile: Profile, *, driver: bool = False) -> None:
+    """Filter this thread's calls for good, and those of all it starts; needs no_new_privs.
+
+    With ``driver``, local sockets can be made, though nothing can be connected to.
+    """
+    code = program(profile, pid=os.getpid(), driver=driver)
     found = _FilterProgram(len(code) // 8, code)
     try:
         call("seccomp", _SECCOMP_SET_MODE_FILTER, _FILTER_FLAG_SPEC_ALLOW, found)

@@ -30,8 +30,9 @@ _T = (
 
 
 def speedup(
-    pairs: Sequence[Pair], *, generator: np.random.Generator, resamples: int = 2000
-) -> Ratio:
+    pairs: Sequence[Pair], *, generator: np.random.Generator, resamples: int = 2000,
+    outliers: bool = True,
+) -> Ratio:  # fmt: skip
     """Return baseline time over candidate time with its 95 % interval.
 
     The value is the geometric mean over pairs of each pair's median ratio. The interval
@@ -42,7 +43,8 @@ def speedup(
         raise ValueError("a speed-up needs at least one pair of samples")
     if resamples < 100:
         raise ValueError(f"a 95 % interval needs at least 100 resamples; got {resamples}")
-    kept = [keep_usual(log_ratios(pair)) for pair in pairs]
+    logs = [log_ratios(pair) for pair in pairs]
+    kept = [keep_usual(each) for each in logs] if outliers else logs
     center = float(np.mean([np.median(logs) for logs in kept]))
     medians = np.stack([_resampled_medians(logs, resamples, generator) for logs in kept])
     below, above = _reach(medians, center, generator)

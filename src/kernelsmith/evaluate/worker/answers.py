@@ -254,14 +254,15 @@ def _double_by_default() -> Iterator[None]:
 
 def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Tensor]:
     """Move floating inputs by about what rounding in a different order would."""
-    generator = torch.Generator().manual_seed(seed)
     moved = []
-    for leaf in leaves:
+    for index, leaf in enumerate(leaves):
         if not leaf.is_floating_point():
             moved.append(leaf)
             continue
         step = ulps * torch.finfo(leaf.dtype).eps
-        noise = torch.rand(leaf.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        generator = torch.Generator(leaf.device).manual_seed(1000 * seed + index)
+        noise = torch.rand(leaf.shape, generator=generator, dtype=torch.float64,
+                           device=leaf.device) * 2 - 1  # fmt: skip
         moved.append(leaf.double() * (1 + step * noise))
     return moved
 

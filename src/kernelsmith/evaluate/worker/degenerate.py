@@ -74,6 +74,10 @@ class _Idle(TorchDispatchMode):
         super().__init__()
         self.seen: list[tuple[str, bool]] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or torch loads its compiler for this, which takes seconds
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         sources = [a for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         sources = [a.clone() for a in sources[:1]]

@@ -16,30 +16,33 @@ def randomise(model: torch.nn.Module, seed: int, *, few: bool = False) -> None:
     positive, zeros become small, random values are shuffled and stretched. Other buffers
     (masks, tables) are the module's own constants and stay as they are.
     """
-    generator = torch.Generator().manual_seed(seed ^ 0x5EED)
+    generators: dict[torch.device, torch.Generator] = {}
+    chosen = [tensor for _, tensor in model.named_parameters()]
+    chosen += [t for name, t in model.named_buffers() if name.rsplit(".", 1)[-1] in _STATISTICS]
     with torch.no_grad():
-        for _, tensor in model.named_parameters():
-            _redraw(tensor, generator, few=few)
-        for name, tensor in model.named_buffers():
-            if name.rsplit(".", 1)[-1] in _STATISTICS:
-                _redraw(tensor, generator, few=few)
+        for tensor in chosen:
+            if tensor.device not in generators:
+                fresh = torch.Generator(tensor.device).manual_seed(seed ^ 0x5EED)
+                generators[tensor.device] = fresh
+            _redraw(tensor, generators[tensor.device], few=few)
 
 
 def _redraw(tensor: torch.Tensor, generator: torch.Generator, *, few: bool) -> None:
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return
     values = tensor.detach().double()
-    noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+    on = values.device
+    noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float64, device=on)
     low, high = values.min().item(), values.max().item()
     if low == high == 0.0:
         fresh = 0.1 * noise
     elif low >= 0.0:
         fresh = values * torch.exp(0.2 * noise)
     else:
-        order = torch.randperm(values.numel(), generator=generator)
+        order = torch.randperm(values.numel(), generator=generator, device=on)
         fresh = values.flatten()[order].view_as(values) * torch.exp(0.1 * noise)
     if few:
-        chosen = torch.randint(0, values.numel(), (_FEW,), generator=generator)
+        chosen = torch.randint(0, values.numel(), (_FEW,), generator=generator, device=on)
         flat = values.flatten()
         flat[chosen] = fresh.flatten()[chosen]
         fresh = flat.view_as(values)

@@ -7,6 +7,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import ModuleType
 
 import torch
@@ -23,6 +24,8 @@ Message = dict[str, object]
 class Program:
     """One loaded candidate (or baseline: the same code serves both sides)."""
 
+    device = "cpu"
+
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._model: torch.nn.Module | None = None
@@ -36,7 +39,7 @@ class Program:
         source, entry = str(message["source"]), str(message["entry"])
         torch.set_num_threads(int(str(message["threads"])))
         builds.install(self._control, source)
-        module = _execute(source)
+        module = execute(source)
         if not hasattr(module, entry):
             return {"missing": entry}
         target = getattr(module, entry)
@@ -47,7 +50,10 @@ class Program:
         leaves = _leaves(message["leaves"], fds)
         arguments = unflatten(message["init"], leaves)
         assert isinstance(arguments, list)
-        model = target(**arguments[0]) if message["keywords"] else target(*arguments)
+        with torch.device(self.device) if self.device != "cpu" else nullcontext():
+            model = target(**arguments[0]) if message["keywords"] else target(*arguments)
+        if self.device != "cpu":
+            model = model.to(self.device)
         if dtype := message["dtype"]:
             model = model.to(getattr(torch, str(dtype)))
         model.train(bool(message["training"]))
@@ -141,11 +147,12 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         except builds.BuildRefused as error:
             reply = {"refused_build": str(error)}
         except BaseException as error:  # whatever the candidate raises is its own doing
-            reply = {"error": _explain(error)}
+            reply = {"error": explain(error)}
         send(control, reply)
 
 
-def _execute(source: str) -> ModuleType:
+def execute(source: str) -> ModuleType:
+    """Run a source as the module that candidates are."""
     module = ModuleType("candidate")
     sys.modules["candidate"] = module
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
@@ -179,7 +186,7 @@ def _reseed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _explain(error: BaseException) -> str:
+def explain(error: BaseException) -> str:
     """The traceback from the candidate's own lines on; our frames say nothing to a proposer."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == FILE]

@@ -2,7 +2,8 @@
 
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -11,14 +12,22 @@ import torch
 from kernelsmith.evaluate.sandbox.channel import receive, send
 from kernelsmith.evaluate.worker import answers, degenerate, inputs, parameters
 from kernelsmith.evaluate.worker.arena import Arena
+from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
 
 FILE = "task.py"
 Message = dict[str, object]
+Verb = Callable[[Message, list[int]], Message]
+
+
+class Misplaced(ValueError):
+    """Memory is not where, or not what, a candidate's process said."""
 
 
 class Reference:
     """One task's source, one workload at a time, and the input sets that are still in use."""
+
+    device = "cpu"
 
     def __init__(self) -> None:
         self._module: ModuleType
@@ -26,7 +35,7 @@ class Reference:
         self._training = False
         self._case: answers.Case
         self._arguments: dict[str, object] = {}
-        self._sets: dict[int, inputs.InputSet] = {}
+        self._sets: dict[int, InputSet] = {}
         self._kept: list[object] = []
         self._next = 0
 
@@ -68,9 +77,9 @@ class Reference:
             values = [values] if keywords else list(values)
             tree = flatten(values, leaves)
             torch.manual_seed(seed)
-            model = target(**values[0]) if keywords else target(*values)
-            if dtype is not None:
-                model = model.to(dtype)
+            with torch.device(self.device) if self.device != "cpu" else nullcontext():
+                model = target(**values[0]) if keywords else target(*values)
+            model = model.to(self.device) if dtype is None else model.to(self.device, dtype)
             model.train(self._training)
             if message["randomise"]:
                 parameters.randomise(model, seed)
@@ -101,7 +110,7 @@ class Reference:
         for seed in seeds:
             made_set = inputs.make(
                 self._module.get_inputs, self._arguments, self._case.dtype, int(seed),
-                str(message["variant"]),
+                str(message["variant"]), self.device,
             )  # fmt: skip
             if made_set is None:
                 return {"inapplicable": True}
@@ -124,31 +133,31 @@ class Reference:
         assert isinstance(ids, list)
         nudges, before = int(str(message["nudges"])), message.get("before") or []
         assert isinstance(before, list)
-        earlier = [self._sets[i] for i in before]
-        found = [self._case.answer_after(self._sets[i], earlier, nudges=nudges) for i in ids]
+        earlier = [self._set(i) for i in before]
+        found = [self._case.answer_after(self._set(i), earlier, nudges=nudges) for i in ids]
         self._kept.append(found)
         return {"answers": [each.to_message() for each in found]}
 
     def shifted(self, message: Message, _: list[int]) -> Message:
         """Run the reference in float64 on slightly different inputs."""
-        chosen = self._sets[int(str(message["id"]))]
+        chosen = self._set(int(str(message["id"])))
         found = self._case.shifted(chosen, int(str(message["runs"])))
         self._kept.append(found)
         return {"runs": [[describe(leaf) for leaf in run] for run in found]}
 
     def repeat(self, message: Message, _: list[int]) -> Message:
         """Run the reference twice on the same inputs under different seeds: is it random?"""
-        return {"differs": self._case.differs(self._sets[int(str(message["id"]))])}
+        return {"differs": self._case.differs(self._set(int(str(message["id"]))))}
 
     def examine(self, message: Message, _: list[int]) -> Message:
         """Look for work that the task seems to ask for and does not need."""
         ids = message["ids"]
         assert isinstance(ids, list)
-        return {"reasons": degenerate.examine(self._case, [self._sets[i] for i in ids])}
+        return {"reasons": degenerate.examine(self._case, [self._set(i) for i in ids])}
 
     def statistic(self, message: Message, _: list[int]) -> Message:
         """Reduce outputs to the task's own statistic; ``runs`` of the reference, fresh seeds."""
-        chosen = self._sets[int(str(message["id"]))]
+        chosen = self._set(int(str(message["id"])))
         runs = self._case.statistics(chosen, int(str(message["runs"])))
         self._kept.append(runs)
         return {"runs": describe(runs)}
@@ -171,6 +180,25 @@ class Reference:
         del self._kept[1:]
         return {}
 
+    def verbs(self) -> dict[str, Verb]:
+        """What the judge may ask for."""
+        return {
+            "open": self.open,
+            "workload": self.workload,
+            "weights": self.weights,
+            "inputs": self.inputs,
+            "answers": self.answers,
+            "shifted": self.shifted,
+            "repeat": self.repeat,
+            "examine": self.examine,
+            "statistic": self.statistic,
+            "reduce": self.reduce,
+            "release": self.release,
+        }
+
+    def _set(self, which: int) -> InputSet:
+        return self._sets[which]
+
     def _state(self) -> list[object]:
         model = self._case.model
         return [[k, describe(t)] for k, t in model.state_dict().items()] if model else []
@@ -179,24 +207,17 @@ class Reference:
 def serve(control: socket.socket, fds: list[int]) -> None:
     """Answer the judge until it hangs up."""
     del fds
-    reference = Reference()
-    verbs: dict[str, Callable[[Message, list[int]], Message]] = {
-        "open": reference.open,
-        "workload": reference.workload,
-        "weights": reference.weights,
-        "inputs": reference.inputs,
-        "answers": reference.answers,
-        "shifted": reference.shifted,
-        "repeat": reference.repeat,
-        "examine": reference.examine,
-        "statistic": reference.statistic,
-        "reduce": reference.reduce,
-        "release": reference.release,
-    }
+    answer(control, Reference().verbs())
+
+
+def answer(control: socket.socket, verbs: Mapping[str, Verb]) -> None:
+    """Turn each message into a reply, whatever happens."""
     while True:
         message, passed = receive(control)
         try:
             reply = verbs[str(message["do"])](message, passed)
+        except Misplaced as error:
+            reply = {"misplaced": str(error)}
         except BaseException as error:  # a task's source may raise anything; the judge says so
             lines = traceback.format_exception_only(error)
             where = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE]

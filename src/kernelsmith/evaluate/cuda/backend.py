@@ -1,0 +1,270 @@
+"""The backend on an NVIDIA device: one trusted process, one process per side, one lock."""
+
+import base64
+import ctypes
+import glob
+import hashlib
+import os
+import platform
+import shutil
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import BackendUnavailable, UsageError
+from kernelsmith.evaluate.builder import default_cache
+from kernelsmith.evaluate.cuda.floor import Speeds
+from kernelsmith.evaluate.cuda.lane import DeviceLane, Settled
+from kernelsmith.evaluate.cuda.nvml import ComputeMode, Gpu, Nvml, mps_running
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle
+from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
+from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.sandbox.limits import Limits
+from kernelsmith.evaluate.sandbox.order import Profile
+from kernelsmith.evaluate.sandbox.process import Child, Zygote
+
+_WORKER = "kernelsmith.evaluate.worker.cuda"
+_PRELOAD = (
+    "torch",
+    "triton",
+    f"{_WORKER}.program",
+    f"{_WORKER}.reference",
+    f"{_WORKER}.template",
+)
+_LIMITS = Limits(memory_bytes=None, scratch_bytes=1 << 30, threads=1024, open_files=4096)
+_SHARING = {"pid": "the driver takes two processes of the same number for one and the same"}
+_COMPILE_S = 120.0
+
+
+class CudaBackend:
+    """Triton kernels on the first visible NVIDIA device."""
+
+    name = "triton"
+    timed = True
+    stopwatch = DeviceStopwatch
+
+    def __init__(self, *, cache: Path | None = None) -> None:
+        self._cache = cache or default_cache()
+        self._zygote: Zygote | None = None
+        self._nvml = Nvml()
+        self._settled: OrderedDict[str, Settled] = OrderedDict()
+        """What autotuners chose and Triton compiled, by source."""
+        self._speeds: Speeds | None = None
+
+    @cached_property
+    def gpu(self) -> Gpu:
+        """The device in use."""
+        found = self._nvml.devices()
+        wanted = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+        for index, each in enumerate(found):
+            if wanted in ("", str(index)) or each.uuid.startswith(wanted):
+                return each
+        raise BackendUnavailable(
+            f"CUDA_VISIBLE_DEVICES names {wanted!r}, and no such device is here"
+        )
+
+    @cached_property
+    def _lock(self) -> DeviceLock:
+        return DeviceLock(self.gpu.uuid)
+
+    @property
+    def zygote(self) -> Zygote:
+        """The process that others are forked from, started when first needed or after its end."""
+        if self._zygote is None or not self._zygote.alive:
+            if self._zygote is not None:
+                self._zygote.close()
+            self._zygote = Zygote(preload=_PRELOAD, environment=_environment())
+        return self._zygote
+
+    def device(self) -> Device:
+        """Name the device, and every version that a timing depends on."""
+        return Device(
+            kind="cuda",
+            name=self.gpu.name,
+            versions=(
+                ("torch", _version("torch")),
+                ("triton", _version("triton")),
+                ("driver", self._nvml.driver_version()),
+                ("python", platform.python_version()),
+                ("kernel", platform.release()),
+            ),
+            sandbox=self._sandbox,
+        )
+
+    def oracle(self, task: Task) -> DeviceOracle:
+        """Open the reference in a process of its own."""
+        self._refuse_sharing()
+        child = self._spawn("reference", without=_SHARING)
+        try:
+            return DeviceOracle(child, task, threads=1)
+        except BaseException:
+            child.kill()
+            raise
+
+    def lane(
+        self, name: str, *, timeout_s: float, oracle: DeviceOracle | None = None
+    ) -> DeviceLane:
+        """Open an empty program in a process of its own."""
+        assert oracle is not None
+        return DeviceLane(
+            self._spawn("program"), oracle, threads=1, timeout_s=timeout_s, name=name,
+            template=self._template, settled=self._settled,
+        )  # fmt: skip
+
+    def speeds(self, oracle: DeviceOracle) -> Speeds:
+        """What the device was measured to do, once."""
+        if self._speeds is None:
+            said = oracle.speeds()
+            dram = float(said["dram_bytes_s"])
+            self._speeds = Speeds(
+                dram_bytes_s=dram,
+                l2_bytes_s=max(dram, float(said["l2_bytes_s"])),
+                l2_bytes=int(said["l2_bytes"]),
+                processors=int(said["processors"]),
+                flops={name: float(rate) for name, rate in said["flops"].items()},
+            )
+        return self._speeds
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Checks use the device, and whoever times must have it alone: the same lock."""
+        with self._lock.exclusive():
+            yield
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Timing owns the device."""
+        with self._lock.exclusive():
+            yield
+
+    def close(self) -> None:
+        """End the zygote and all its children."""
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+        self._nvml.close()
+
+    def _spawn(self, worker: str, without: dict[str, str] | None = None) -> Child:
+        readable = [*_toolchain()]
+        if worker == "program" and self._template.exists():
+            readable.append(self._template)
+        return self.zygote.spawn(
+            entry=f"{_WORKER}.{worker}:serve",
+            # Triton starts an assembler and a C compiler; see docs/threat-model.md.
+            profile=Profile.BUILD,
+            limits=_LIMITS,
+            readable=readable,
+            devices=_device_files(),
+            without=without,
+        )
+
+    def _refuse_sharing(self) -> None:
+        mode = self.gpu.compute_mode()
+        if mode not in (None, ComputeMode.DEFAULT):
+            raise UsageError(
+                f"the GPU is in compute mode {mode}: the judge needs a process "
+                "for each side; set it back with: nvidia-smi -c DEFAULT"
+            )
+        if mps_running():
+            raise UsageError(
+                "the CUDA multi-process service is running: kernels of other processes would run "
+                "inside timed ones; stop it with: echo quit | nvidia-cuda-mps-control"
+            )
+
+    @cached_property
+    def _template(self) -> Path:
+        """A cache that holds Triton's own helpers; candidates read it and cannot write it."""
+        versions = f"{_version('triton')} {platform.python_version()} {self.gpu.name}"
+        name = hashlib.sha256(versions.encode()).hexdigest()[:16]
+        place = self._cache / "triton" / name
+        if place.exists():
+            return place
+        child = self.zygote.spawn(
+            entry=f"{_WORKER}.template:serve", profile=Profile.BUILD, limits=_LIMITS,
+            readable=list(_toolchain()), devices=_device_files(),
+        )  # fmt: skip
+        try:
+            files = child.call({"do": "compile"}, timeout_s=_COMPILE_S)["files"]
+        finally:
+            child.kill()
+        assert isinstance(files, dict)
+        fresh = place.with_name(f"{name}.{os.getpid()}")
+        for relative, text in files.items():
+            path = fresh / str(relative)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(base64.b64decode(str(text)))
+        fresh.mkdir(parents=True, exist_ok=True)
+        try:
+            fresh.rename(place)
+        except OSError:  # another judge was quicker
+            shutil.rmtree(fresh, ignore_errors=True)
+        return place
+
+    @cached_property
+    def _sandbox(self) -> str:
+        child = self._spawn("program")
+        try:
+            return f"{child.level.describe()}; may start compilers"
+        finally:
+            child.kill()
+
+
+def _environment() -> dict[str, str]:
+    chosen = {"CUDA_MODULE_LOADING": "LAZY", "CUDA_CACHE_DISABLE": "1"}
+    if driver := _driver_folder():
+        chosen["TRITON_LIBCUDA_PATH"] = driver  # or it asks a program for it, in every process
+    for name in ("LD_LIBRARY_PATH", "CC", "CUDA_VISIBLE_DEVICES", "CUDA_HOME"):
+        if value := os.environ.get(name):
+            chosen[name] = value
+    return chosen
+
+
+def _driver_folder() -> str | None:
+    """Where the driver's library was loaded from."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.split(maxsplit=5)[-1]
+        if "/libcuda.so" in path:
+            return str(Path(path).parent)
+    return None
+
+
+def _device_files() -> list[Path]:
+    found = [Path(path) for path in sorted(glob.glob("/dev/nvidia*"))]
+    found += [Path(path) for path in sorted(glob.glob("/dev/nvidia-caps/*"))]
+    return [path for path in found if not path.is_dir()]
+
+
+def _toolchain() -> Iterator[Path]:
+    """Folders outside of the system's that the driver and the compilers live in."""
+    places = [Path(each) for each in os.environ.get("LD_LIBRARY_PATH", "").split(":") if each]
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc")
+    if compiler:
+        places.append(Path(compiler).resolve().parent.parent)
+    places += [Path(each).parent for each in os.environ.get("PATH", "").split(":")
+               if each.endswith("/bin") and (Path(each) / "gcc").exists()]  # fmt: skip
+    seen = set()
+    for place in places:
+        real = place.resolve()
+        inside = any(str(real).startswith(root) for root in ("/usr/lib", "/usr/bin", "/lib"))
+        if real in (Path("/"), Path("/usr")) or inside or real in seen or not real.exists():
+            continue
+        seen.add(real)
+        yield place if place.is_absolute() else real
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise BackendUnavailable(
+            f"the triton backend needs {package}; try: pip install {package}"
+        ) from error

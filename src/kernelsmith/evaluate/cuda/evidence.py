@@ -1,0 +1,122 @@
+"""What speaks against a candidate while it is timed, collected over batches and weighed once.
+
+A single odd batch proves nothing on a shared machine; what happens again and again does.
+"""
+
+import statistics
+from dataclasses import dataclass, field
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.evaluate.cuda.lane import Replay
+from kernelsmith.evaluate.cuda.nvml import Snapshot
+from kernelsmith.evaluate.failure import ProgramFailed
+
+LATE_US = 700.0
+"""A kernel of no work takes 15 us on an idle device, and a time slice (some 2 ms) on a busy one."""
+CLOCK_US = 150.0
+CLOCK_SHARE = 0.05
+"""How much longer than its events, beyond what the baseline shows, a batch may take by the
+judge's clock."""
+SLOWDOWN = 1.08
+SLOWDOWN_US = 1.0
+_LEEWAY = 0.35
+_COLD_US = 25.0
+_JUDGED_FROM_US = 200.0
+_CLOCK_MOVES = 0.03
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything noticed about one candidate on one workload."""
+
+    dropped: int = 0
+    throttled: str = ""
+    _late: list[float] = field(default_factory=list)
+    _gaps: list[tuple[float, float]] = field(default_factory=list)
+    """Judge's clock minus events, and events, of the candidate's batches."""
+    _baseline_gaps: list[float] = field(default_factory=list)
+    _helpers: int = 0
+    _clocks: list[int] = field(default_factory=list)
+    _celsius: list[int] = field(default_factory=list)
+    _reasons: set[str] = field(default_factory=set)
+
+    def add_clock(self, ran: Replay, idle_us: float) -> None:
+        """Take note of a candidate's batch, and of how soon the device was free after it."""
+        self._gaps.append((ran.wall_us - ran.event_us, ran.event_us))
+        self._late.append(idle_us)
+
+    def add_baseline(self, ran: Replay) -> None:
+        """Take note of what the same way costs the trusted side."""
+        self._baseline_gaps.append(ran.wall_us - ran.event_us)
+
+    def add_helpers(self, pids: list[int]) -> None:
+        """Take note of processes that were not frozen with it."""
+        self._helpers += bool(pids)
+
+    def keep(self, before: Snapshot, after: Snapshot, *, last: bool) -> bool:
+        """Whether the device held still over a batch of either side; the last one always counts."""
+        for seen in (before, after):
+            self._celsius += [seen.celsius] if seen.celsius is not None else []
+            self._reasons |= seen.throttled
+        if after.sm_mhz is None:
+            return True
+        self._clocks.append(after.sm_mhz)
+        usual = statistics.median(self._clocks)
+        moved = abs(after.sm_mhz - usual) > _CLOCK_MOVES * usual
+        if (moved or after.throttled) and not last:
+            self.dropped += 1
+            if after.throttled:
+                self.throttled = ", ".join(sorted(self._reasons))
+            return False
+        return True
+
+    def log(self) -> tuple[tuple[str, str], ...]:
+        """Clocks, temperatures and reasons for throttling, as the card shows them."""
+        found = []
+        if self._clocks:
+            found.append(("sm clock", f"{min(self._clocks)} to {max(self._clocks)} MHz"))
+        if self._celsius:
+            found.append(("temperature", f"{min(self._celsius)} to {max(self._celsius)} C"))
+        found.append(("throttled", ", ".join(sorted(self._reasons)) or "no"))
+        return tuple(found)
+
+    def undisturbed(self, alone_us: float, together_us: float) -> bool:
+        """Whether the baseline ran as fast beside the candidate as it did alone."""
+        return together_us <= SLOWDOWN * alone_us + SLOWDOWN_US
+
+    def judge_reading_ahead(self, part: tuple[float, float] | None, whole_us: float) -> None:
+        """An eighth of the launches takes about an eighth of the time, unless all were computed.
+
+        Raises:
+            ProgramFailed: It did not.
+        """
+        if part is None or whole_us < _JUDGED_FROM_US:
+            return
+        share, us = part
+        if us - _COLD_US > (share + _LEEWAY) * whole_us:
+            raise ProgramFailed(
+                Verdict.CHEATED,
+                f"reads ahead: {share:.0%} of a batch's launches took {us:.0f} us, all of them "
+                f"{whole_us:.0f} us",
+            )
+
+    def verdict(self) -> str | None:
+        """What repeats itself, in words; nothing where there is no case."""
+        late = [us for us in self._late if us > LATE_US]
+        if len(late) >= 3 and 3 * len(late) > len(self._late):
+            return (
+                f"works on after its answer: {len(late)} of {len(self._late)} times the device was "
+                f"still busy, for {statistics.median(late):.0f} us or more"
+            )
+        if self._helpers >= 2:
+            return "started a process that runs on while it is frozen"
+        if self._baseline_gaps and self._gaps:
+            usual = statistics.median(self._baseline_gaps)
+            hidden = [gap - usual > max(CLOCK_US, CLOCK_SHARE * event) for gap, event in self._gaps]
+            if len(hidden) >= 3 and 2 * sum(hidden) > len(hidden):
+                gap, event = self._gaps[-1]
+                return (
+                    f"tampers with the clock: its events say {event:.0f} us a batch, the judge's "
+                    f"clock {gap + event:.0f} us, of which {usual:.0f} us are usual"
+                )
+        return None

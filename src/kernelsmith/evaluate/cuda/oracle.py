@@ -1,0 +1,277 @@
+"""The trusted process on a device, as the judge sees it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.task import Task, Tolerance, Workload
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Measured, Mismatch
+from kernelsmith.evaluate.checks.output import check_output
+from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed, Seen
+from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.oracle import Oracle, spec_of
+from kernelsmith.evaluate.sandbox.process import Child
+from kernelsmith.evaluate.tensors import Float64
+from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
+
+_SHOWN = 1 << 22
+"""Elements up to which a wrong output is copied to the host, where the hints are found."""
+_ROOM = 0.05
+_CONTEXT_BYTES = 600 << 20
+"""What a process takes of the device before it has done anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaView:
+    """The inputs of a batch, as a lane maps them."""
+
+    handle: str
+    layout: list[list[dict[str, Any]]]
+    sets: tuple[InputSet, ...]
+
+
+class DeviceOracle(Oracle):
+    """Right answers on the device. Values stay there; forms and distances come back."""
+
+    def __init__(self, child: Child, task: Task, *, threads: int) -> None:
+        super().__init__(child, task, threads=threads)
+        self._arena: ArenaView | None = None
+        self._needs: dict[str, tuple[int, int | None]] = {}
+        self.room = 1 << 30
+        """Bytes of input that are arranged at once."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its process is still there."""
+        return self._child.alive
+
+    def workload(self, workload: Workload, seed: int) -> Setup:
+        """Construct the reference, if the device has room for what judging it takes."""
+        self._refuse_too_large(workload)
+        return super().workload(workload, seed)
+
+    def _refuse_too_large(self, workload: Workload) -> None:
+        said = self._ask(
+            {
+                "do": "predict", "arguments": dict(workload.arguments),
+                "init": dict(workload.init), "dtype": workload.dtype,
+            }
+        )  # fmt: skip
+        self.room = int(_ROOM * said["total"])
+        if said["footprint"] is None:
+            return
+        found = Footprint(**said["footprint"])
+        peak = predicted_peak(found, sets=1, context_bytes=_CONTEXT_BYTES, sliced=True)
+        if peak > said["free"]:
+            raise UsageError(
+                f"task {self._task.name!r} (workload {workload.name!r}) needs about "
+                f"{peak / 1e9:.1f} GB of device memory (inputs {found.inputs / 1e9:.1f}, outputs "
+                f"{found.outputs / 1e9:.1f}, weights {found.weights / 1e9:.1f} GB, for reference, "
+                f"baseline and candidate side by side); {said['free'] / 1e9:.1f} of "
+                f"{said['total'] / 1e9:.1f} GB are free: use a smaller workload or a larger device"
+            )
+
+    def answers(
+        self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
+    ) -> list[Answers]:
+        """Say what is right for each set: forms, and rulers to measure others with."""
+        del nudges
+        said = self._ask(
+            {
+                "do": "answers", "ids": [each.id for each in sets],
+                "before": [each.id for each in before],
+            }
+        )  # fmt: skip
+        both = zip(sets, said["answers"], strict=True)
+        return [self._device_answers(chosen, each) for chosen, each in both]
+
+    def _device_answers(self, chosen: InputSet, said: dict[str, Any]) -> Answers:
+        def answer(part: str, position: int, each: dict[str, Any]) -> DeviceAnswer:
+            return DeviceAnswer(
+                path=each["path"],
+                eager=spec_of(each["eager"]),
+                eager_error=float(each["eager_error"]),
+                scale=float(each["scale"]),
+                is_finite=bool(each["finite"]),
+                ruler=_Ruler(self, chosen.id, part, position),
+            )
+
+        outputs = said["outputs"]
+        return Answers(
+            tree=said["tree"],
+            outputs=tuple(answer("outputs", i, each) for i, each in enumerate(outputs)),
+            aliases=tuple(each["aliases"] for each in outputs),
+            kept=tuple(bool(each["kept"]) for each in outputs),
+            mutated=tuple(
+                (leaf, answer("mutated", i, each)) for i, (leaf, each) in enumerate(said["mutated"])
+            ),
+            buffers=tuple(
+                (key, answer("buffers", i, each)) for i, (key, each) in enumerate(said["buffers"])
+            ),
+            exact=bool(said["exact"]),
+        )
+
+    def reduce(self, tree: object, outputs: Sequence[Any]) -> Float64:
+        """The task's own statistic of a candidate's outputs."""
+        places = [each.to_message() for each in outputs]
+        reply = self._ask({"do": "reduce", "tree": tree, "places": places})
+        return self._host_leaf(reply["row"]).tensor.float64()
+
+    def statistics(self, chosen: InputSet, runs: int) -> Float64:
+        """The task's own statistic over fresh runs of the reference, one row a run."""
+        reply = self._ask({"do": "statistic", "id": chosen.id, "runs": runs})
+        return self._host_leaf(reply["runs"]).tensor.float64()
+
+    def arrange(self, sets: Sequence[InputSet]) -> ArenaView:
+        """Make the arena that both sides read from."""
+        said = self._ask({"do": "arrange", "ids": [each.id for each in sets]})
+        self._arena = ArenaView(handle=said["handle"], layout=said["layout"], sets=tuple(sets))
+        return self._arena
+
+    def fill(self, slots: Sequence[int], sets: Sequence[InputSet]) -> None:
+        """Put other sets behind the same addresses."""
+        self._ask({"do": "fill", "slots": list(slots), "ids": [each.id for each in sets]})
+
+    def renew(self, view: ArenaView, seeds: Sequence[int]) -> list[InputSet]:
+        """Draw new sets into all slots; returns them under their names."""
+        ids = self._ask({"do": "renew", "seeds": list(seeds)})["ids"]
+        return [replace(each, id=which) for each, which in zip(view.sets, ids, strict=True)]
+
+    def changed(self, slot: int) -> list[int]:
+        """Leaves of a slot that no longer hold what was written."""
+        return list(self._ask({"do": "changed", "slot": slot})["leaves"])
+
+    def guards_intact(self) -> bool:
+        """Whether nothing was written between the inputs."""
+        return bool(self._ask({"do": "guards"})["intact"])
+
+    def lend(self) -> dict[str, Any]:
+        """Where a candidate can read the weights for a moment."""
+        return self._ask({"do": "lend"})
+
+    def take_back(self) -> None:
+        """End that moment."""
+        self._ask({"do": "take_back"})
+
+    def map(self, handle: str) -> int:
+        """Map an allocation of a lane; returns its size."""
+        return int(self._ask({"do": "map", "handle": handle})["size"])
+
+    def unmap(self, handles: Sequence[str]) -> None:
+        """Let go of a lane's allocations."""
+        self._ask({"do": "unmap", "handles": list(handles)})
+
+    def overwrite(self, places: dict[str, Placed]) -> None:
+        """Write the current weights into a lane's own memory."""
+        said = {key: place.to_message() for key, place in places.items()}
+        self._ask({"do": "overwrite", "places": said})
+
+    def poison(self, places: Sequence[Placed]) -> None:
+        """Write over outputs."""
+        self._ask({"do": "poison", "places": [place.to_message() for place in places]})
+
+    def relative(self, pairs: Sequence[tuple[Placed, Placed]]) -> list[float]:
+        """How far apart two sides' outputs are, one number a pair."""
+        said = [[a.to_message(), b.to_message()] for a, b in pairs]
+        return [float(each) for each in self._ask({"do": "relative", "pairs": said})["errors"]]
+
+    def idle_us(self) -> float:
+        """How long a kernel of no work takes right now."""
+        return float(self._ask({"do": "idle"})["us"])
+
+    def speeds(self) -> dict[str, Any]:
+        """Measured ceilings of the device."""
+        return self._ask({"do": "speeds"})
+
+    def needs(self, workload: Workload, draw: Callable[[], int]) -> tuple[int, int | None]:
+        """Compulsory bytes of a launch, and floating-point operations of the reference."""
+        if workload.name not in self._needs:
+            super().workload(workload, draw())
+            sets = self.inputs([draw()])
+            assert sets is not None
+            said = self._ask({"do": "needs", "id": sets[0].id, "seed": draw()})
+            self._needs[workload.name] = int(said["bytes"]), said["flops"]
+            self.release()
+        return self._needs[workload.name]
+
+    def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
+        reply = super()._ask(message, fds)
+        if "misplaced" in reply:
+            raise ProgramFailed(
+                Verdict.WRONG, f"its memory cannot be read: {str(reply['misplaced'])[:500]}"
+            )
+        return reply
+
+    def _leaf(self, described: dict[str, Any]) -> Leaf:
+        if "layout" in described:
+            return self._host_leaf(described)  # which says that it cannot be judged
+        return Leaf(spec_of(described), bytearray())
+
+
+@dataclass(frozen=True, slots=True)
+class _Ruler:
+    """Asks the trusted process about one answer."""
+
+    oracle: DeviceOracle
+    id: int
+    part: str
+    position: int
+
+    def _about(self, place: Placed) -> dict[str, object]:
+        return {
+            "id": self.id, "part": self.part, "position": self.position,
+            "place": place.to_message(),
+        }  # fmt: skip
+
+    def measure(self, place: Placed, *, allowed: float, tolerance: Tolerance) -> Seen:
+        said = self.oracle._ask(
+            {
+                "do": "compare", **self._about(place), "allowed": allowed,
+                "atol": tolerance.atol, "rtol": tolerance.rtol,
+            }
+        )  # fmt: skip
+        if "wrong" in said:
+            return Seen(wrong=int(said["wrong"]), message=said["message"])
+        return Seen(
+            error=float(said["off"]), strangers=int(said["strangers"]),
+            excess=float(said["excess"]),
+        )  # fmt: skip
+
+    def eager_excess(self, tolerance: Tolerance) -> float:
+        said = self.oracle._ask(
+            {
+                "do": "eager_excess", "id": self.id, "part": self.part,
+                "position": self.position, "atol": tolerance.atol, "rtol": tolerance.rtol,
+            }
+        )  # fmt: skip
+        return float(said["excess"])
+
+    def explain(
+        self, place: Placed, *, kind: Kind, budget: Budget, tolerance: Tolerance
+    ) -> Mismatch | Measured:
+        if place.spec.count > _SHOWN and place.spec.is_float:
+            said = self.oracle._ask(
+                {
+                    "do": "explain", **self._about(place), "kind": kind.value,
+                    "allowed": budget.allowed, "eager_error": budget.eager_error,
+                    "atol": tolerance.atol, "rtol": tolerance.rtol,
+                }
+            )  # fmt: skip
+            path = str(said["path"])
+            return Mismatch(path=path, kind=kind, message=str(said["message"]))
+        said = self.oracle._ask({"do": "show", **self._about(place)})
+        read = self.oracle._host_leaf
+        answer = Answer(
+            path=str(said["path"]),
+            eager=read(said["eager"]).tensor,
+            exact=read(said["exact"]).tensor,
+            alternatives=tuple(read(each).tensor for each in said["alternatives"]),
+        )
+        return check_output(read(said["found"]).tensor, answer, budget=budget, tolerance=tolerance)
+
+    def magnified(self) -> float:
+        said = self.oracle._ask({"do": "magnified", "id": self.id, "runs": 4})
+        return float(said["errors"][self.position]) if self.part == "outputs" else 0.0

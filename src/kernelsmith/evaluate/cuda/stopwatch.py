@@ -1,0 +1,447 @@
+"""How fast is it on a device? Two processes in turn, fresh inputs for every batch of launches.
+
+A batch is one replay of a graph that holds one launch per input slot (or plain launches, where a
+capture is not sound). Between batches the trusted process writes other inputs into all slots and
+poison over all outputs; after each it looks whether the device is idle, and at every output.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from kernelsmith.domain.evaluation import Coverage, Kernel, Roofline, Verdict
+from kernelsmith.domain.task import Task, Weights, Workload
+from kernelsmith.domain.timing import CallTiming, Pair, Ratio, WorkloadTiming
+from kernelsmith.evaluate.backend import Backend, Lane, Oracle
+from kernelsmith.evaluate.cuda.answer import Placed
+from kernelsmith.evaluate.cuda.evidence import Evidence
+from kernelsmith.evaluate.cuda.floor import achieved_bytes_s, floor_us, impossible
+from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
+from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.measure import Measurement
+from kernelsmith.evaluate.priority import prompt
+from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.spot import SpotCheck
+from kernelsmith.evaluate.timing.sampling import batch_size
+from kernelsmith.evaluate.timing.statistics import speedup
+from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
+from kernelsmith.evaluate.watch import Watched
+
+if TYPE_CHECKING:
+    from kernelsmith.evaluate.cuda.backend import CudaBackend
+
+Draw = Callable[[], int]
+OpenLane = Callable[[Setup], Lane]
+
+_HEADROOM = 4.0
+"""The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
+_FEW_BYTES = 32 << 20
+_EXAMINED_S = 4.0
+"""Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
+baseline's alone."""
+_MEMORY_SHARE = 0.15
+"""Of the device's memory, for the outputs of one side."""
+
+
+class _Uncapturable(Exception):
+    """A side cannot be captured into a graph; both are timed by plain launches then."""
+
+
+class _Disturbed(Exception):
+    """The baseline ran at another speed than alone; nothing of this pair counts."""
+
+
+@dataclass(slots=True)
+class _Side:
+    lane: DeviceLane
+    captured: Launches | None = None
+    """The outputs of the graph; none where launches are plain."""
+
+
+@dataclass(slots=True)
+class _Samples:
+    baseline: list[float] = field(default_factory=list)
+    candidate: list[float] = field(default_factory=list)
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(baseline_us=tuple(self.baseline), candidate_us=tuple(self.candidate))
+
+
+class DeviceStopwatch:
+    """Times one candidate beside one baseline on one workload."""
+
+    def __init__(
+        self, backend: Backend, oracle: Oracle, task: Task, workload: Workload, *,
+        open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
+        rng: random.Random, watched: Watched,
+    ) -> None:  # fmt: skip
+        self._backend = cast("CudaBackend", backend)
+        assert isinstance(oracle, DeviceOracle)
+        self._oracle, self._task, self._workload = oracle, task, workload
+        self._open_baseline, self._open_candidate = open_baseline, open_candidate
+        self._settings, self._gpu, self._draw, self._rng = settings, settings.gpu, draw, rng
+        self._watched = watched
+        self._spot_check = SpotCheck(oracle, task, checks=1, rng=rng)
+        self._evidence = Evidence()
+        self._graph = settings.gpu.graph
+        self._why_no_graph = ""
+        self._count: int | None = None
+        self._state: State | None = None
+        self._mutates = False
+        self._examined_s = 0.0
+        self._output = ""
+        self._kernels: list[tuple[Kernel, float]] = []
+        self._spent_s = 0.0
+        self._set_bytes = 0
+
+    def measure(self) -> Measurement:
+        """Sample until the interval is narrow enough or the budget is spent.
+
+        Raises:
+            ProgramFailed: The candidate failed, was wrong while it was timed, or cheated.
+        """
+        stop, generator = self._settings.stop, np.random.default_rng(self._draw())
+        pairs: list[Pair] = []
+        calls: list[Pair] = []
+        ratio: Ratio | None = None
+        outliers = self._gpu.outliers
+        disturbed = 0
+        while ratio is None or not stop.enough(ratio, pairs, self._spent_s):
+            begun = time.monotonic()
+            try:
+                timed, called = self._pair()
+            except _Uncapturable as why:
+                self._graph, self._why_no_graph = False, str(why)
+                continue
+            except _Disturbed as why:
+                disturbed += 1
+                if disturbed > 2:
+                    raise ProgramFailed(
+                        Verdict.CHEATED, f"slows the other side down: {why}"
+                    ) from why
+                continue
+            finally:
+                self._spent_s += time.monotonic() - begun
+            pairs.append(timed)
+            calls += [called] if called is not None else []
+            ratio = speedup(pairs, generator=generator, outliers=outliers)
+        assert self._count is not None
+        call = None
+        if calls:
+            by_call = speedup(calls, generator=generator, outliers=outliers)
+            call = CallTiming(pairs=tuple(calls), speedup=by_call, launches=self._count)
+        timing = WorkloadTiming(
+            workload=self._workload.name, pairs=tuple(pairs), speedup=ratio,
+            launches=self._count, dropped=self._evidence.dropped, call=call,
+            mode="graph" if self._graph else "events",
+        )  # fmt: skip
+        roofline = self._hold_against_the_floor(timing)
+        noisy = ""
+        if stop.noisy(ratio, pairs):
+            noisy = f"{self._workload.name}: the interval is {ratio.width:.1%} wide"
+        own = sum(us for kernel, us in self._kernels if kernel.own)
+        library = sum(us for kernel, us in self._kernels if not kernel.own)
+        coverage = None
+        if own + library > 0:
+            share = own / (own + library)
+            coverage = Coverage(own=share, library=1 - share, samples=max(1, len(self._kernels)))
+        return Measurement(
+            timing, noisy, self._output, coverage=coverage, library_us=library,
+            built=any(kernel.own for kernel, _ in self._kernels),
+            kernels=tuple(kernel for kernel, _ in self._kernels), roofline=roofline,
+            no_graph=self._why_no_graph, log=self._evidence.log(),
+            throttled=self._evidence.throttled,
+        )  # fmt: skip
+
+    def _pair(self) -> tuple[Pair, Pair | None]:
+        with self._backend.exclusive():
+            setup = self._oracle.workload(self._workload, self._draw())
+            self._look_at_the_reference(setup)
+            baseline = _Side(cast(DeviceLane, self._open_baseline(setup)))
+            try:
+                return self._beside(baseline, setup)
+            finally:
+                baseline.lane.close()
+                self._oracle.release()
+
+    def _beside(self, baseline: _Side, setup: Setup) -> tuple[Pair, Pair | None]:
+        if self._count is None:
+            self._count = self._calibrate(baseline.lane)
+        view = self._arrange(baseline)
+        alone = self._alone(baseline, view)
+        candidate = _Side(cast(DeviceLane, self._open_candidate(setup)))
+        try:
+            timed, called = _Samples(), _Samples()
+            for turn in range(self._gpu.rounds):
+                if turn:
+                    candidate.lane.detach()
+                    view = self._arrange(baseline)
+                candidate.lane.attach(view)
+                if self._graph:
+                    part = self._part(candidate.lane, view)
+                    self._capture(candidate)
+                    self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
+                    self._evidence.judge_reading_ahead(part, min(timed.candidate) * len(view.sets))
+                else:
+                    self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
+                if turn == 0:
+                    self._look_at_kernels(candidate, view)
+            if self._graph and self._gpu.calls:
+                plain = _Side(baseline.lane), _Side(candidate.lane)
+                self._rounds(*plain, view, setup, called, self._gpu.calls)
+            self._convict()
+            together = statistics.median(timed.baseline)
+            if not self._evidence.undisturbed(alone, together):
+                raise _Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
+                                 "while the candidate's process was there")  # fmt: skip
+            return timed.pair, called.pair if called.candidate else None
+        finally:
+            self._output = candidate.lane.output or self._output
+            candidate.lane.close()
+
+    def _look_at_the_reference(self, setup: Setup) -> None:
+        check, probe = self._spot_check, self._fresh(1)
+        check.is_random = self._oracle.has_statistic and self._oracle.is_random(probe[0])
+        answers = self._oracle.answers(probe, nudges=0)[0]
+        check.is_stateful, self._mutates = bool(answers.buffers), bool(answers.mutated)
+        check.is_restored = self._task.weights is not Weights.SEED
+        self._state = setup.state if check.is_stateful and check.is_restored else None
+        self._set_bytes = probe[0].nbytes + answers.nbytes
+
+    def _calibrate(self, lane: DeviceLane) -> int:
+        """Choose how many launches make a batch, from the baseline's time and its memory."""
+        sets = self._fresh(2)
+        lane.arrange(sets)
+        times = []
+        for _ in range(4):
+            launches = lane.run([0, 1])
+            times.append(launches.event_us / 2)
+            lane.release(launches)
+        lane.detach()
+        return batch_size(
+            max(min(times), 0.5), self._set_bytes, target_us=_HEADROOM * self._gpu.sample_us,
+            max_bytes=self._gpu.sample_bytes, max_launches=self._gpu.max_launches,
+        )  # fmt: skip
+
+    def _arrange(self, baseline: _Side) -> ArenaView:
+        """Lay out the inputs anew, and capture the baseline on them."""
+        assert self._count is not None
+        baseline.lane.detach()
+        count = self._count if self._gpu.rotate else 1
+        view = self._oracle.arrange(count * self._fresh(1))  # contents come with each batch
+        baseline.lane.attach(view)
+        if self._graph:
+            self._capture(baseline)
+        return view
+
+    def _capture(self, side: _Side) -> None:
+        captured = side.lane.capture(self._slots())
+        if isinstance(captured, str):
+            raise _Uncapturable(f"{side.lane.name}: {captured.strip().splitlines()[-1][:300]}")
+        side.captured = captured
+
+    def _slots(self) -> list[int]:
+        assert self._count is not None
+        return list(range(self._count)) if self._gpu.rotate else [0] * self._count
+
+    def _alone(self, baseline: _Side, view: ArenaView) -> float:
+        """The baseline's time while no candidate's process exists."""
+        times = []
+        for turn in range(self._gpu.warmups + self._gpu.alone):
+            self._renew(view)
+            ran = self._run(baseline)[0]
+            if turn >= self._gpu.warmups:
+                times.append(ran.event_us / len(self._slots()))
+        return statistics.median(times)
+
+    def _part(self, lane: DeviceLane, view: ArenaView) -> tuple[float, float] | None:
+        """Time a graph of a few launches while inputs for many lie there."""
+        slots = self._slots()
+        if len(slots) < 16 or not self._gpu.rotate:
+            return None
+        few = self._rng.sample(slots, max(1, len(slots) // 8))
+        captured = lane.capture(few)
+        if isinstance(captured, str):
+            raise _Uncapturable(f"{lane.name}: {captured.strip().splitlines()[-1][:300]}")
+        times = []
+        for _ in range(3):
+            self._renew(view)
+            times.append(lane.replay().event_us)
+        return len(few) / len(slots), min(times)
+
+    def _rounds(
+        self, baseline: _Side, candidate: _Side, view: ArenaView, setup: Setup, into: _Samples,
+        count: int,
+    ) -> None:  # fmt: skip
+        if not self._gpu.interleave:
+            self._in_a_row(baseline, candidate, view, into, count)
+            return
+        with prompt([baseline.lane.pid, candidate.lane.pid]):
+            self._interleaved(baseline, candidate, view, setup, into, count)
+        if not into.candidate:
+            raise _Disturbed("the device's clocks never held still")
+
+    def _interleaved(
+        self, baseline: _Side, candidate: _Side, view: ArenaView, setup: Setup, into: _Samples,
+        count: int,
+    ) -> None:  # fmt: skip
+        for turn in range(self._gpu.warmups + count):
+            self._renew_weights(baseline.lane, candidate.lane, setup)
+            before = self._backend.gpu.snapshot()
+            ran = self._turn(baseline, candidate, view)
+            if turn < self._gpu.warmups:
+                continue
+            if self._evidence.keep(
+                before,
+                self._backend.gpu.snapshot(),
+                last=turn == self._gpu.warmups + count - 1 and not into.candidate,
+            ):
+                into.baseline.append(ran[False].event_us / len(self._slots()))
+                into.candidate.append(ran[True].event_us / len(self._slots()))
+
+    def _in_a_row(
+        self, baseline: _Side, candidate: _Side, view: ArenaView, into: _Samples, count: int
+    ) -> None:
+        for side, times in ((baseline, into.baseline), (candidate, into.candidate)):
+            for turn in range(self._gpu.warmups + count):
+                self._renew(view)
+                ran, launches = self._run(side)
+                if side is candidate:
+                    self._evidence.add_clock(ran, self._idle_us())
+                if turn >= self._gpu.warmups:
+                    times.append(ran.event_us / len(self._slots()))
+                self._release(side, launches)
+
+    def _turn(self, baseline: _Side, candidate: _Side, view: ArenaView) -> dict[bool, Replay]:
+        """One batch of each side on the same inputs, in random order."""
+        sets = self._renew(view)
+        ran: dict[bool, Replay] = {}
+        made: dict[bool, Launches] = {}
+        order = self._rng.sample((True, False), 2)
+        for place, is_candidate in enumerate(order):
+            side = candidate if is_candidate else baseline
+            if place and (self._mutates or self._state is not None):
+                self._oracle.fill(range(len(sets)), sets)
+            if self._state is not None:
+                side.lane.weights(self._state, first=False)
+            self._poison(side)
+            ran[is_candidate], made[is_candidate] = self._run(side)
+            idle = self._idle_us()
+            if is_candidate:
+                self._evidence.add_clock(ran[True], idle)
+                self._evidence.add_helpers(side.lane.helpers())
+                if self._mutates or self._state is not None:
+                    self._examine(side.lane, made[True], sets, [])
+            else:
+                self._evidence.add_baseline(ran[False])
+        if not (self._mutates or self._state is not None):
+            suspects = self._suspects(baseline.lane, candidate.lane, made)
+            self._examine(candidate.lane, made[True], sets, suspects)
+        self._release(baseline, made[False])
+        self._release(candidate, made[True])
+        self._oracle.release()
+        return ran
+
+    def _run(self, side: _Side) -> tuple[Replay, Launches]:
+        if side.captured is not None:
+            return side.lane.replay(), side.captured
+        launches = side.lane.run(self._slots())
+        return Replay(wall_us=launches.elapsed_us, event_us=launches.event_us), launches
+
+    def _poison(self, side: _Side) -> None:
+        if side.captured is not None:
+            side.lane.poison(side.captured)
+
+    def _release(self, side: _Side, launches: Launches) -> None:
+        if side.captured is None:
+            side.lane.release(launches)
+
+    def _suspects(
+        self, baseline: DeviceLane, candidate: DeviceLane, made: dict[bool, Launches]
+    ) -> list[int]:
+        """The launch whose outputs are furthest from the baseline's: it is looked at in full."""
+        pairs, index = [], []
+        for launch in range(len(made[True].addresses)):
+            for theirs, ours in zip(
+                candidate.outputs(made[True], launch), baseline.outputs(made[False], launch),
+                strict=False,
+            ):  # fmt: skip
+                if not isinstance(theirs, Placed) or not isinstance(ours, Placed):
+                    return [launch]
+                if (theirs.spec.shape, theirs.spec.dtype) != (ours.spec.shape, ours.spec.dtype):
+                    return [launch]
+                if theirs.spec.is_float:
+                    pairs.append((theirs, ours))
+                    index.append(launch)
+        if not pairs:
+            return []
+        errors = self._oracle.relative(pairs)
+        worst = max(range(len(errors)), key=errors.__getitem__)
+        return [index[worst]]
+
+    def _examine(
+        self, lane: DeviceLane, launches: Launches, sets: Sequence[InputSet],
+        suspects: Sequence[int],
+    ) -> None:  # fmt: skip
+        begun = time.monotonic()
+        far = self._examined_s > _EXAMINED_S
+        if not far or self._rng.random() < 0.1 or not suspects:
+            slots = self._slots()
+            self._spot_check(lane, launches, sets, slots, suspects=suspects)
+        self._examined_s += time.monotonic() - begun
+
+    def _idle_us(self) -> float:
+        return self._oracle.idle_us()
+
+    def _renew(self, view: ArenaView) -> list[InputSet]:
+        """Put inputs into all slots that nobody has seen."""
+        seeds = [self._draw() for _ in view.sets]
+        return self._oracle.renew(view, seeds)
+
+    def _renew_weights(self, baseline: DeviceLane, candidate: DeviceLane, setup: Setup) -> None:
+        dynamic = self._task.weights is Weights.DYNAMIC and bool(setup.state.keys)
+        size = sum(leaf.spec.span_bytes for leaf in setup.state.leaves)
+        if not dynamic or size > _FEW_BYTES or self._spot_check.is_stateful:
+            return
+        state = self._oracle.weights(self._draw(), few=True)
+        baseline.weights(state, first=False)
+        candidate.weights(state, first=False)
+
+    def _look_at_kernels(self, candidate: _Side, view: ArenaView) -> None:
+        if not self._kernels:
+            self._kernels = candidate.lane.kernels(self._slots(), len(self._slots()))
+
+    def _convict(self) -> None:
+        if verdict := self._evidence.verdict():
+            raise ProgramFailed(Verdict.CHEATED, verdict)
+
+    def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline:
+        with self._backend.exclusive():
+            needed, operations = self._oracle.needs(self._workload, self._draw)
+        speeds = self._backend.speeds(self._oracle)
+        batch = self._set_bytes * (self._count or 1)
+        floor = floor_us(needed, batch, speeds)
+        if said := impossible(timing.median_us, floor):
+            raise ProgramFailed(Verdict.CHEATED, said)
+        reached = achieved_bytes_s(needed, timing.median_us)
+        ceiling = speeds.dram_bytes_s if batch > speeds.l2_bytes else speeds.l2_bytes_s
+        computed = None
+        if operations and speeds.flops:
+            fastest = max(speeds.flops.values())
+            computed = operations / (1e-6 * timing.median_us) / fastest
+        return Roofline(
+            workload=timing.workload, bytes=needed, flops=operations, floor_us=floor,
+            bandwidth_share=reached / ceiling, compute_share=computed,
+        )  # fmt: skip
+
+    def _fresh(self, count: int) -> list[InputSet]:
+        sets = self._oracle.inputs([self._draw() for _ in range(count)])
+        assert sets is not None
+        return sets

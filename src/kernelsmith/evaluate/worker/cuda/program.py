@@ -1,0 +1,305 @@
+"""The candidate's side on a device: launch, capture, replay, and say where outputs lie."""
+
+import base64
+import contextlib
+import gc
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from kernelsmith.evaluate.sandbox.channel import receive, send
+from kernelsmith.evaluate.worker import builds
+from kernelsmith.evaluate.worker.cuda import driver, kernels
+from kernelsmith.evaluate.worker.cuda.memory import Mapped
+from kernelsmith.evaluate.worker.program import Message, Program, explain
+from kernelsmith.evaluate.worker.trees import describe, flatten, unflatten
+
+_MOST_BYTES = 16 << 20
+_WARM = 2
+"""Calls on the capturing stream before a capture: libraries set themselves up on first use."""
+
+
+class DeviceProgram(Program):
+    """One loaded candidate, or baseline, on the device."""
+
+    device = "cuda"
+
+    def __init__(self, control: socket.socket) -> None:
+        super().__init__(control)
+        self._arena: Mapped | None = None
+        self._events: tuple[torch.cuda.Event, torch.cuda.Event] | None = None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._stream: torch.cuda.Stream | None = None
+        self._captured: list[object] = []
+
+    def load(self, message: Message, fds: list[int]) -> Message:
+        """Run the source and construct what it defines, on the device."""
+        os.environ["TRITON_CACHE_DIR"] = str(_cache())
+        if template := message.get("template"):
+            _take_template(str(template))
+        files = message.get("cache") or {}
+        assert isinstance(files, dict)
+        for relative, text in files.items():
+            path = _cache() / relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(base64.b64decode(text))
+        kernels.watch()
+        torch.cuda.init()
+        reply = super().load(message, fds)
+        kernels.freeze_choices(message.get("choices") or [])
+        return reply | {"segments": self._segments()}
+
+    def weights(self, message: Message, fds: list[int]) -> Message:
+        """Take the reference's values, in place."""
+        assert self._model is not None
+        lent = Mapped(str(message["handle"]))
+        keys, leaves = message["keys"], message["leaves"]
+        assert isinstance(keys, list)
+        assert isinstance(leaves, list)
+        values = [lent.tensor(leaf, int(leaf["offset"])).clone() for leaf in leaves]
+        torch.cuda.synchronize()
+        lent.close()
+        with torch.no_grad():
+            self._model.load_state_dict(dict(zip(keys, values, strict=True)), strict=True)
+            if message["prepare"]:
+                self._model.prepare()  # type: ignore[operator]
+        torch.cuda.synchronize()
+        return {"state": self._describe_state(), "segments": self._segments()}
+
+    def arrange(self, message: Message, fds: list[int]) -> Message:
+        """Lay each slot's arguments over the arena; contents come and go there."""
+        del fds
+        self._forget()
+        self._arena = Mapped(str(message["handle"]))
+        slots = message["slots"]
+        assert isinstance(slots, list)
+        for slot in slots:
+            leaves = [self._arena.tensor(leaf, int(leaf["offset"])) for leaf in slot["leaves"]]
+            arguments = unflatten(slot["tree"], leaves)
+            assert isinstance(arguments, list)
+            self._calls.append((arguments, {}))
+            if slot["keywords"]:
+                self._calls[-1] = ([], arguments[0])
+        return {"arena": self._arena.address, "size": self._arena.size}
+
+    def run(self, message: Message, _: list[int]) -> Message:
+        """Launch once per slot between two events, then say where every output lies."""
+        slots = message["slots"]
+        assert isinstance(slots, list)
+        begin, end = self._pair_of_events()
+        begin.record()
+        outputs = self._launch(slots)
+        end.record()
+        end.synchronize()
+        self._outputs = outputs
+        return {"event_us": 1000.0 * begin.elapsed_time(end)} | self._placed(outputs)
+
+    def where(self, _: Message, __: list[int]) -> Message:
+        """Say which allocations the current outputs and weights lie in."""
+        return {"segments": self._segments()}
+
+    def capture(self, message: Message, fds: list[int]) -> Message:
+        """Record one launch per slot into a graph, on a stream of its own."""
+        del fds
+        slots = message["slots"]
+        assert isinstance(slots, list)
+        self._outputs = []
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM):
+                self._launch(slots[:1])
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        try:
+            # Not torch.cuda.graph: it empties the allocator first, and the judge's maps are void.
+            with torch.cuda.stream(stream):
+                graph.capture_begin(capture_error_mode="global")
+                try:
+                    outputs = self._launch(slots)
+                finally:
+                    graph.capture_end()
+            graph.instantiate()
+        except BaseException as error:
+            # A failed capture leaves its stream unusable, and sometimes the context.
+            return {"uncapturable": explain(error)}
+        self._graph, self._stream, self._captured = graph, stream, outputs
+        begin, end = self._pair_of_events()
+        with torch.cuda.stream(stream):
+            begin.record()
+            end.record()
+        torch.cuda.synchronize()
+        return {"segments": self._segments()} | self._placed(outputs)
+
+    def replay(self, _: Message, __: list[int]) -> Message:
+        """Replay the graph between two events. This is what is timed."""
+        assert self._graph is not None
+        begin, end = self._pair_of_events()
+        with torch.cuda.stream(self._stream):
+            begin.record()
+            self._graph.replay()
+            end.record()
+        end.synchronize()
+        return {"event_us": 1000.0 * begin.elapsed_time(end)}
+
+    def kernels(self, message: Message, _: list[int]) -> Message:
+        """Say what the captured graph consists of, and how the time divides among it."""
+        if self._graph is None or self._stream is None:
+            slots = message["slots"]
+            assert isinstance(slots, list)
+            return {"kernels": kernels.profiled(lambda: self._launch(slots), len(slots))}
+        return {
+            "kernels": kernels.shares(
+                self._graph, self._stream, launches=int(str(message["launches"]))
+            )
+        }
+
+    def choices(self, _: Message, __: list[int]) -> Message:
+        """Hand over what was chosen and compiled, for other processes of the same source."""
+        return {"choices": kernels.choices(), "cache": _compiled_files()}
+
+    def release(self, message: Message, fds: list[int]) -> Message:
+        """Let go of the last outputs."""
+        return super().release(message, fds) | {"segments": self._segments()}
+
+    def forget(self, _: Message, __: list[int]) -> Message:
+        """Drop graph, arena and all that hangs on them."""
+        self._forget()
+        return {}
+
+    def _launch(self, slots: list[int]) -> list[object]:
+        outputs: list[object] = []
+        keep, forward = outputs.append, self._forward
+        calls = [self._calls[slot] for slot in slots]
+        with torch.no_grad():
+            for arguments, keywords in calls:
+                keep(forward(*arguments, **keywords))
+        return outputs
+
+    def _placed(self, outputs: list[object]) -> Message:
+        first: list[torch.Tensor] = []
+        tree = flatten(outputs[0], first, by_key=True) if outputs else None
+        return {
+            "addresses": _addresses(outputs),
+            "tree": tree,
+            "leaves": [describe(leaf) for leaf in first],
+        }
+
+    def _segments(self) -> list[list[object]]:
+        """Base, size and handle of each allocation that outputs and weights lie in."""
+        found: dict[int, list[object]] = {}
+        for address in self._interesting():
+            if any(base <= address < base + int(str(each[1])) for base, each in found.items()):
+                continue
+            # Not ours to export (the arena, or host memory): the judge knows, or will complain.
+            with contextlib.suppress(driver.DriverError):
+                base, size = driver.extent(address)
+                found[base] = [base, size, driver.export(base)]
+        return list(found.values())
+
+    def _interesting(self) -> Iterator[int]:
+        for tensor in self._state.values():
+            if tensor.is_cuda:
+                yield tensor.data_ptr()
+        for output in (*self._outputs, *self._captured):
+            leaves: list[torch.Tensor] = []
+            flatten(output, leaves, by_key=True)
+            yield from (leaf.data_ptr() for leaf in leaves if leaf.is_cuda)
+
+    def _pair_of_events(self) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+        if self._events is None:
+            self._events = (
+                torch.cuda.Event(enable_timing=True),
+                torch.cuda.Event(enable_timing=True),
+            )
+        return self._events
+
+    def _forget(self) -> None:
+        torch.cuda.synchronize()
+        self._calls, self._outputs, self._captured = [], [], []
+        self._graph = None
+        if self._arena is not None:
+            self._arena.close()
+            self._arena = None
+
+
+def _addresses(outputs: list[object]) -> list[list[int]]:
+    address = torch.Tensor.data_ptr
+    found = []
+    for output in outputs:
+        if type(output) is torch.Tensor:
+            found.append([address(output)])
+            continue
+        leaves: list[torch.Tensor] = []
+        flatten(output, leaves, by_key=True)
+        found.append([address(leaf) if leaf.layout is torch.strided else 0 for leaf in leaves])
+    return found
+
+
+def _cache() -> Path:
+    """Where Triton compiles to: in this process's own scratch, wherever that is."""
+    return Path(os.environ.get("TMPDIR", "/tmp")) / "triton"
+
+
+def _take_template(template: str) -> None:
+    """Start from what the judge compiled once: Triton's own helpers, not a candidate's kernels."""
+    if os.path.isdir(template) and not _cache().exists():
+        shutil.copytree(template, _cache())
+
+
+def _compiled_files() -> dict[str, str]:
+    found, size = {}, 0
+    for path in sorted(_cache().rglob("*")):
+        if not path.is_file() or path.suffix in (".ttir", ".ttgir", ".llir"):
+            continue
+        size += path.stat().st_size
+        if size > _MOST_BYTES:
+            break
+        found[str(path.relative_to(_cache()))] = base64.b64encode(path.read_bytes()).decode()
+    return found
+
+
+def serve(control: socket.socket, fds: list[int]) -> None:
+    """Answer the judge until it hangs up."""
+    del fds
+    program = DeviceProgram(control)
+    gc.disable()
+    verbs = {
+        "load": program.load,
+        "weights": program.weights,
+        "arrange": program.arrange,
+        "run": program.run,
+        "where": program.where,
+        "capture": program.capture,
+        "replay": program.replay,
+        "kernels": program.kernels,
+        "choices": program.choices,
+        "release": program.release,
+        "forget": program.forget,
+        "modules": program.modules,
+    }
+    while True:
+        message, passed = receive(control)
+        try:
+            reply = verbs[str(message["do"])](message, passed)
+        except builds.BuildRefused as error:
+            reply = {"refused_build": str(error)}
+        except BaseException as error:  # whatever the candidate raises is its own doing
+            reply = {"error": explain(error), "compiling": _is_compilation(error)}
+        send(control, reply)
+
+
+def _is_compilation(error: BaseException) -> bool:
+    names = {type(each).__name__ for each in _chain(error)}
+    return bool(names & {"CompilationError", "CompileTimeAssertionFailure", "PTXASError",
+                         "UnsupportedLanguageConstruct", "OutOfResources"})  # fmt: skip
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,89 @@
+"""Small things that the trusted process says about tensors."""
+
+from collections.abc import Callable
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from kernelsmith.evaluate.worker.answers import Answer, Output
+from kernelsmith.evaluate.worker.cuda import compare
+from kernelsmith.evaluate.worker.inputs import InputSet
+from kernelsmith.evaluate.worker.trees import describe, flatten
+
+
+def known_bytes(make_inputs: Callable[[], object]) -> int | None:
+    """Bytes of the inputs, drawn without memory; nothing where that cannot be done."""
+    try:
+        leaves: list[torch.Tensor] = []
+        with torch.device("meta"), _Blank():
+            given = make_inputs()
+        flatten(list(given) if isinstance(given, list | tuple) else given, leaves)
+        return sum(each.nbytes for each in leaves)
+    except (RuntimeError, TypeError, ValueError, NotImplementedError):
+        return None
+
+
+class _Blank(TorchFunctionMode):
+    """Random factories give empty tensors: on the meta device torch loads its compiler for them."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        kwargs = kwargs or {}
+        if func in (torch.rand, torch.randn):
+            return torch.empty(*args, dtype=kwargs.get("dtype"), device="meta")
+        if func is torch.randint:
+            size = kwargs.get("size", args[-1] if args else ())
+            return torch.empty(size, dtype=kwargs.get("dtype") or torch.int64, device="meta")
+        if func is torch.randperm:
+            return torch.empty(args[0], dtype=torch.int64, device="meta")
+        return func(*args, **kwargs)
+
+
+def described(each: Output) -> dict[str, object]:
+    """The form of an answer, and the numbers that a judge needs of it."""
+    eager = each.eager
+    is_float = eager.is_floating_point()
+    error = 0.0
+    if is_float:
+        error = compare.distance(
+            eager, each.exact, eager, atol=float("inf"), rtol=0.0, allowed=float("inf")
+        ).error
+    return {
+        "path": each.path,
+        "eager": describe(eager),
+        "eager_error": plain(error),
+        "scale": compare.rms(each.exact) if is_float else 0.0,
+        "finite": compare.is_finite(eager) if is_float else True,
+        "aliases": each.aliases,
+        "kept": each.kept,
+    }
+
+
+def plain(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if value - value == 0 else repr(value)
+
+
+def attach_scores(output: Output, leaves: list[torch.Tensor]) -> None:
+    """Find out what an integer output indexes, so that ties are judged by value."""
+    if output.scores is not None or output.eager.dtype not in (torch.int64, torch.int32):
+        return
+    if found := compare.infer_scores(output.eager, leaves):
+        position, output.dim, flattened = found
+        scores = leaves[position]
+        output.scores = scores.reshape(-1) if flattened else scores
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors hold the same bytes, NaN or not."""
+    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[a.element_size()]
+    return bool(torch.equal(a.view(whole), b.view(whole)))
+
+
+def set_bytes(chosen: InputSet) -> int:
+    """Memory of an input set."""
+    return sum(leaf.untyped_storage().nbytes() for leaf in chosen.leaves)
+
+
+def answer_bytes(found: Answer) -> int:
+    """Memory of an answer."""
+    return sum(each.eager.nbytes + each.exact.nbytes for each in found.outputs)

@@ -1,0 +1,28 @@
+# number: F4
+# task: softmax
+# expect: wrong cheated
+"""Writes its result over its input, which stays in the cache, and returns that."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x, y, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + row * cols + at, mask=at < cols, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + row * cols + at, e / tl.sum(e, 0), mask=at < cols)
+
+
+def softmax(x, y, rows):
+    block = triton.next_power_of_2(x.shape[1])
+    softmax_kernel[(rows,)](x, y, x.shape[1], BLOCK=block, num_warps=8)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        softmax(x, x, x.shape[0])
+        return x
