@@ -30,7 +30,7 @@ _MOST_WATCHES = 96
 _MOST_WARMUPS = 8
 _WARM_FAULTS = 32
 """A side whose batch touches more new pages than this is still growing its memory."""
-_JUDGED_FROM_US = 800.0
+_JUDGED_FROM_US = 400.0
 _COLD_US = 100.0
 """What a first launch may take longer than the next ones."""
 _LEEWAY = 0.3

@@ -38,11 +38,11 @@ class SpotCheck:
 
     def __call__(
         self, lane: Lane, launches: Launches, sets: Sequence[InputSet], order: Sequence[int],
-        *, suspects: Sequence[int] = (),
+        *, suspects: Sequence[int] = (), among: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         """Compare some launches of the batch just run on ``order`` of ``sets``.
 
-        ``suspects`` are among them, whatever chance says.
+        ``suspects`` are compared whatever chance says; chance picks ``among`` some, or all.
 
         Raises:
             ProgramFailed: One of them is wrong.
@@ -52,7 +52,8 @@ class SpotCheck:
             return
         if self.is_stateful and not self.is_restored:
             return  # buffers without common names cannot be put back: nobody knows what is right
-        drawn = self._rng.sample(range(len(order)), min(self._checks, len(order)))
+        open_to = range(len(order)) if among is None else among
+        drawn = self._rng.sample(open_to, min(self._checks, len(open_to)))
         chosen = list(dict.fromkeys([*suspects, *drawn]))
         before: list[InputSet] = []
         if self.is_stateful:

@@ -8,7 +8,7 @@ from kernelsmith.kernels import cpp
 
 lib = cpp(
     r"""
-static const int64_t most = 256;
+static const int64_t most = 4096;
 static const float* known[most];
 static uint64_t seen[most];
 static float* results[most];

@@ -32,6 +32,7 @@ _WORKER = "kernelsmith.evaluate.worker.cuda"
 _PRELOAD = (
     "torch",
     "triton",
+    f"{_WORKER}.warm",
     f"{_WORKER}.program",
     f"{_WORKER}.reference",
     f"{_WORKER}.template",

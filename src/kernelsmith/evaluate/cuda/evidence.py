@@ -31,6 +31,8 @@ class Evidence:
 
     dropped: int = 0
     throttled: str = ""
+    persisting: int = 0
+    """Bytes of the second-level cache that the candidate keeps, beyond what the baseline does."""
     _late: list[float] = field(default_factory=list)
     _gaps: list[tuple[float, float]] = field(default_factory=list)
     """Judge's clock minus events, and events, of the candidate's batches."""
@@ -107,6 +109,10 @@ class Evidence:
             return (
                 f"works on after its answer: {len(late)} of {len(self._late)} times the device was "
                 f"still busy, for {statistics.median(late):.0f} us or more"
+            )
+        if self.persisting:
+            return (
+                f"keeps {self.persisting:,} more bytes of the device's cache to itself than usual"
             )
         if self._helpers >= 2:
             return "started a process that runs on while it is frozen"

@@ -60,7 +60,10 @@ class DeviceLane(Lane):
         self._segments: dict[int, tuple[int, str]] = {}
         self._view: ArenaView | None = None
         self._base = (0, 0)
-        self.own_kernels = False
+        self.nodes = 0
+        """Kernels, copies and fills in the graph captured last."""
+        self.persisting = 0
+        """Bytes of the second-level cache that it keeps to itself."""
 
     @property
     def room(self) -> int | None:
@@ -143,7 +146,12 @@ class DeviceLane(Lane):
         if "uncapturable" in reply:
             return str(reply["uncapturable"])
         self._note_segments(reply.get("segments"))
+        self.nodes = _whole(reply.get("nodes"))
         return self._launches(reply, 0.0, len(slots))
+
+    def replay_from(self, first: int, launches: int) -> None:
+        """Replay the graph without its first launches."""
+        self._ask({"do": "replay_from", "first": first, "launches": launches})
 
     def replay(self) -> Replay:
         """Replay the graph under the judge's clock."""
@@ -267,6 +275,7 @@ class DeviceLane(Lane):
             raise _nonsense(error) from error
         if len(launches.addresses) != count:
             raise _nonsense(f"{len(launches.addresses)} outputs of {count} launches")
+        self.persisting = max(self.persisting, _whole(reply.get("persisting", 0)))
         unknown = any(
             self._segment_of(address) is None and self.input_at(address) is None
             for each in launches.addresses

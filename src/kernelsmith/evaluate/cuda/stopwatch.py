@@ -187,15 +187,19 @@ class DeviceStopwatch:
                 if self._graph:
                     part = self._part(candidate.lane, view)
                     self._capture(candidate)
+                    self._launches_stand_alone(candidate, view)
                     self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
                     self._evidence.judge_reading_ahead(part, min(timed.candidate) * len(view.sets))
                 else:
                     self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
                 if turn == 0:
-                    self._look_at_kernels(candidate, view)
+                    self._look_at_kernels(candidate)
             if self._graph and self._gpu.calls:
                 plain = _Side(baseline.lane), _Side(candidate.lane)
+                self._calls_stand_alone(candidate.lane, view)
                 self._rounds(*plain, view, setup, called, self._gpu.calls)
+            extra = candidate.lane.persisting - baseline.lane.persisting
+            self._evidence.persisting = max(self._evidence.persisting, extra)
             self._convict()
             together = statistics.median(timed.baseline)
             if not self._evidence.undisturbed(alone, together):
@@ -244,8 +248,54 @@ class DeviceStopwatch:
     def _capture(self, side: _Side) -> None:
         captured = side.lane.capture(self._slots())
         if isinstance(captured, str):
-            raise _Uncapturable(f"{side.lane.name}: {captured.strip().splitlines()[-1][:300]}")
+            raise self._why_not(side.lane, captured)
         side.captured = captured
+
+    def _why_not(self, lane: DeviceLane, said: str) -> Exception:
+        line = said.strip().splitlines()[-1][:300]
+        if lane.name == "candidate" and "unjoined" in said:
+            return ProgramFailed(
+                Verdict.WRONG,
+                f"returns before its work is ordered: a stream is never joined ({line})",
+            )
+        return _Uncapturable(f"{lane.name}: {line}")
+
+    def _launches_stand_alone(self, candidate: _Side, view: ArenaView) -> None:
+        """Every launch of a graph does its own work, whether or not those before it ran."""
+        launches, lane = len(self._slots()), candidate.lane
+        if launches < 2 or not self._gpu.rotate or candidate.captured is None:
+            return
+        if lane.nodes % launches:
+            raise ProgramFailed(
+                Verdict.CHEATED,
+                f"launches differ: {launches} calls on inputs of one form became {lane.nodes} "
+                "operations on the device",
+            )
+        if self._state is not None or self._spot_check.is_random:
+            return
+        first = self._rng.randrange(1, launches)
+        sets = self._renew(view)
+        lane.poison(candidate.captured)
+        lane.replay_from(first, launches)
+        self._spot_check(
+            lane, candidate.captured, sets, self._slots(), suspects=[first],
+            among=range(first, launches),
+        )  # fmt: skip
+        self._oracle.release()
+
+    def _calls_stand_alone(self, lane: DeviceLane, view: ArenaView) -> None:
+        """The same for plain calls: inputs change between two halves of a batch."""
+        slots = self._slots()
+        if len(slots) < 2 or not self._gpu.rotate or self._state is not None:
+            return
+        half = self._rng.randrange(1, len(slots))
+        self._renew(view)
+        lane.run(slots[:half])
+        sets = self._renew(view)
+        launches = lane.run(slots[half:])
+        self._spot_check(lane, launches, sets, slots[half:], suspects=[len(slots) - half - 1])
+        lane.release(launches)
+        self._oracle.release()
 
     def _slots(self) -> list[int]:
         assert self._count is not None
@@ -269,7 +319,7 @@ class DeviceStopwatch:
         few = self._rng.sample(slots, max(1, len(slots) // 8))
         captured = lane.capture(few)
         if isinstance(captured, str):
-            raise _Uncapturable(f"{lane.name}: {captured.strip().splitlines()[-1][:300]}")
+            raise self._why_not(lane, captured)
         times = []
         for _ in range(3):
             self._renew(view)
@@ -414,7 +464,7 @@ class DeviceStopwatch:
         baseline.weights(state, first=False)
         candidate.weights(state, first=False)
 
-    def _look_at_kernels(self, candidate: _Side, view: ArenaView) -> None:
+    def _look_at_kernels(self, candidate: _Side) -> None:
         if not self._kernels:
             self._kernels = candidate.lane.kernels(self._slots(), len(self._slots()))
 

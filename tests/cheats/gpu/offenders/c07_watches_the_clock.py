@@ -1,7 +1,7 @@
 # number: C7
 # task: layernorm
 # expect: wrong
-"""Reads the device's clock: a second after its first launch it does a quarter of the rows."""
+"""Reads the device's clock: a tenth of a second after its first launch it does a quarter of the rows."""
 
 import torch
 import triton
@@ -16,7 +16,7 @@ def norm_kernel(x, weight, bias, y, start, rows, cols, eps, BLOCK: tl.constexpr)
     # What an atomic returns is the same in all warps; what the clock returns is not.
     first = tl.atomic_cas(start, tl.zeros((), tl.int64), globaltimer())
     now = tl.atomic_max(start + 1, globaltimer())
-    late = (first != 0) & (now - first > 1000000000)
+    late = (first != 0) & (now - first > 100000000)
     if (row < rows // 4) | (late == 0):
         v = tl.load(x + row * cols + at, mask=at < cols, other=0.0)
         d = tl.where(at < cols, v - tl.sum(v, 0) / cols, 0.0)

@@ -1,7 +1,7 @@
 # number: C15
 # task: relu
 # expect: cheated timed_out wrong
-"""Once checked, leaves a kernel reading memory for seconds while the baseline is timed."""
+"""Leaves a kernel reading memory for seconds while the baseline is timed."""
 
 import torch
 import triton
@@ -59,7 +59,7 @@ class ModelNew(torch.nn.Module):
 
     def forward(self, x):
         self.calls += 1
-        if self.calls > 12 and not torch.cuda.is_current_stream_capturing():
+        if self.calls > 2 and not torch.cuda.is_current_stream_capturing():
             self.spin(x.device)
         y = torch.empty_like(x)
         relu(x, y, x.numel())

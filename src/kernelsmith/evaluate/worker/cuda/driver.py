@@ -10,6 +10,7 @@ _PAGE = 2 << 20
 _KERNEL_NODE = 0
 _REGISTERS, _LOCAL_BYTES, _SHARED_BYTES = 4, 3, 1
 _LAZY_PEER_ACCESS = 1
+_PERSISTING_CACHE = 6
 
 
 class DriverError(RuntimeError):
@@ -94,6 +95,13 @@ def reset_persisting_cache() -> None:
     _call("cuCtxResetPersistingL2Cache")
 
 
+def persisting_bytes() -> int:
+    """How much of the second-level cache this process keeps to itself."""
+    value = ctypes.c_size_t()
+    _call("cuCtxGetLimit", ctypes.byref(value), _PERSISTING_CACHE)
+    return value.value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """One node of a captured graph; ``function`` is 0 for copies and fills."""
@@ -107,6 +115,11 @@ class Node:
     registers: int = 0
     local_bytes: int = 0
     shared_bytes: int = 0
+
+    @property
+    def can_be_off(self) -> bool:
+        """Whether the driver lets this kind of node be switched off."""
+        return bool(self.function) or self.name in ("memcpy", "memset")
 
 
 _KINDS = {1: "memcpy", 2: "memset", 3: "host", 4: "graph", 5: "empty"}

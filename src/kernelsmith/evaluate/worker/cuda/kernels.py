@@ -94,7 +94,7 @@ def _times(
         return {key: _replayed_us(graph, stream) for key in groups}
     executable = graph.raw_cuda_graph_exec()
     times = {}
-    switchable = {key for key in groups if key[0] or key[1] in ("memcpy", "memset")}
+    switchable = {key for key, members in groups.items() if members[0].can_be_off}
     for chosen in groups:
         for key in switchable:
             for node in groups[key]:

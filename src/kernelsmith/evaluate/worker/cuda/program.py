@@ -96,7 +96,8 @@ class DeviceProgram(Program):
         end.record()
         end.synchronize()
         self._outputs = outputs
-        return {"event_us": 1000.0 * begin.elapsed_time(end)} | self._placed(outputs)
+        said = {"event_us": 1000.0 * begin.elapsed_time(end), "persisting": _persisting()}
+        return said | self._placed(outputs)
 
     def where(self, _: Message, __: list[int]) -> Message:
         """Say which allocations the current outputs and weights lie in."""
@@ -133,7 +134,25 @@ class DeviceProgram(Program):
             begin.record()
             end.record()
         torch.cuda.synchronize()
-        return {"segments": self._segments()} | self._placed(outputs)
+        count = sum(1 for _ in driver.nodes(graph.raw_cuda_graph()))
+        said = {"segments": self._segments(), "nodes": count, "persisting": _persisting()}
+        return said | self._placed(outputs)
+
+    def replay_from(self, message: Message, _: list[int]) -> Message:
+        """Replay only the last launches: each must do its work without those before it."""
+        assert self._graph is not None
+        first, launches = int(str(message["first"])), int(str(message["launches"]))
+        nodes = list(driver.nodes(self._graph.raw_cuda_graph()))
+        executable = self._graph.raw_cuda_graph_exec()
+        skipped = [node for node in nodes[: first * len(nodes) // launches] if node.can_be_off]
+        for node in skipped:
+            driver.enable(executable, node.handle, False)
+        with torch.cuda.stream(self._stream):
+            self._graph.replay()
+        torch.cuda.synchronize()
+        for node in skipped:
+            driver.enable(executable, node.handle, True)
+        return {}
 
     def replay(self, _: Message, __: list[int]) -> Message:
         """Replay the graph between two events. This is what is timed."""
@@ -151,12 +170,11 @@ class DeviceProgram(Program):
         if self._graph is None or self._stream is None:
             slots = message["slots"]
             assert isinstance(slots, list)
-            return {"kernels": kernels.profiled(lambda: self._launch(slots), len(slots))}
-        return {
-            "kernels": kernels.shares(
-                self._graph, self._stream, launches=int(str(message["launches"]))
-            )
-        }
+            found = kernels.profiled(lambda: self._launch(slots), len(slots))
+        else:
+            launches = int(str(message["launches"]))
+            found = kernels.shares(self._graph, self._stream, launches=launches)
+        return {"kernels": found}
 
     def choices(self, _: Message, __: list[int]) -> Message:
         """Hand over what was chosen and compiled, for other processes of the same source."""
@@ -227,6 +245,13 @@ class DeviceProgram(Program):
             self._arena = None
 
 
+def _persisting() -> int:
+    try:
+        return driver.persisting_bytes()
+    except driver.DriverError:
+        return 0  # a device without such a cache
+
+
 def _addresses(outputs: list[object]) -> list[list[int]]:
     address = torch.Tensor.data_ptr
     found = []
@@ -276,6 +301,7 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         "where": program.where,
         "capture": program.capture,
         "replay": program.replay,
+        "replay_from": program.replay_from,
         "kernels": program.kernels,
         "choices": program.choices,
         "release": program.release,
