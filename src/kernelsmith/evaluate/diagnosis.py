@@ -1,4 +1,4 @@
-"""The doctor's findings: which backends work here, behind which walls, and how quietly."""
+"""The doctor's findings: which backends and GPUs work here, behind which walls, and how quietly."""
 
 import os
 import shutil
@@ -6,9 +6,10 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from kernelsmith.errors import EvaluationLost, SmithError
+from kernelsmith.errors import BackendUnavailable, EvaluationLost, SmithError
 from kernelsmith.evaluate.backend import known_backends, load_backend
 from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.cuda.nvml import LIBRARY, ComputeMode, Gpu, Nvml, mps_running
 from kernelsmith.evaluate.guards.sampler import open_sampler
 from kernelsmith.evaluate.machine import Machine, measure
 
@@ -30,6 +31,7 @@ class Diagnosis:
     """All that ``doctor`` says."""
 
     backends: tuple[Finding, ...]
+    gpus: tuple[Finding, ...]
     tools: tuple[Finding, ...]
     walls: tuple[Finding, ...]
     machine: Machine | None
@@ -43,6 +45,7 @@ class Diagnosis:
         """Titles and lines, for a person."""
         found = [
             ("backends", [str(each) for each in self.backends]),
+            ("NVIDIA GPUs", [str(each) for each in self.gpus]),
             ("tools", [str(each) for each in self.tools]),
             ("sandbox and sampler", [str(each) for each in self.walls]),
         ]
@@ -81,7 +84,9 @@ def diagnose(*, measured: bool, show: Callable[[str], None]) -> Diagnosis:
                 machine = measure(cpu)
         finally:
             cpu.close()
-    return Diagnosis(backends=backends, tools=_tools(), walls=walls, machine=machine)
+    return Diagnosis(
+        backends=backends, gpus=look_at_gpus(), tools=_tools(), walls=walls, machine=machine
+    )
 
 
 def _backend(name: str) -> Finding:
@@ -97,6 +102,56 @@ def _backend(name: str) -> Finding:
     limits = "" if backend.timed else "checks only, nothing is timed"
     detail = "; ".join(each for each in (str(device), versions, limits) if each)
     return Finding(name=name, usable=True, detail=detail)
+
+
+def look_at_gpus(library: str = LIBRARY) -> tuple[Finding, ...]:
+    """Ask the driver about every GPU; one line says why where there is none to ask about."""
+    try:
+        with Nvml(library) as nvml:
+            return (*(found for gpu in nvml.devices() for found in _gpu(gpu)), _mps())
+    except BackendUnavailable as error:
+        return (Finding(name="gpu", usable=False, detail=str(error)),)
+
+
+def _gpu(gpu: Gpu) -> tuple[Finding, ...]:
+    name = f"gpu {gpu.index}"
+    memory, mode, now = gpu.memory(), gpu.compute_mode(), gpu.snapshot()
+    clocks = "; ".join(
+        (
+            f"processors {_mhz(now.sm_mhz)} of {_mhz(gpu.max_sm_mhz)}",
+            f"memory {_mhz(now.memory_mhz)} of {_mhz(gpu.max_memory_mhz)}",
+            f"held down by {', '.join(sorted(now.throttled))}" if now.throttled else "not held down",
+        )
+    )
+    shared = mode in (None, ComputeMode.DEFAULT)
+    how = mode.value if mode is not None else "the driver does not say"
+    remedy = "" if shared else "; the judge needs a process for each side: nvidia-smi -c DEFAULT"
+    speed = gpu.bandwidth_bytes_s
+    bandwidth = (
+        "the driver does not say"
+        if speed is None
+        else f"{speed / 1e9:,.0f} GB/s in theory (clock and width; not measured)"
+    )
+    return (
+        Finding(name=name, usable=True,
+                detail=f"{gpu.name}, {gpu.uuid}, driver {gpu.driver_version}"),
+        Finding(name=f"{name} memory", usable=True,
+                detail=f"{memory.free / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"),
+        Finding(name=f"{name} compute mode", usable=shared, detail=f"{how}{remedy}"),
+        Finding(name=f"{name} clocks", usable=not now.throttled, detail=clocks),
+        Finding(name=f"{name} bandwidth", usable=speed is not None, detail=bandwidth),
+    )  # fmt: skip
+
+
+def _mhz(clock: int | None) -> str:
+    return "unknown" if clock is None else f"{clock} MHz"
+
+
+def _mps() -> Finding:
+    if mps_running():
+        detail = "running; nothing is timed beside it: echo quit | nvidia-cuda-mps-control"
+        return Finding(name="mps", usable=False, detail=detail)
+    return Finding(name="mps", usable=True, detail="not running")
 
 
 def _tools() -> tuple[Finding, ...]:

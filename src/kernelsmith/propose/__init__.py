@@ -1,0 +1,1 @@
+"""Who writes the next candidate, and what they are told."""

@@ -1,0 +1,30 @@
+"""The seam to whoever writes candidates."""
+
+from typing import Protocol
+
+from kernelsmith.domain.trajectory import Brief, Proposal, Step
+
+
+class Proposer(Protocol):
+    """Turns a brief into a proposal: a model, an agent, a recording, or the built-in rules."""
+
+    name: str
+
+    async def propose(self, brief: Brief) -> Proposal:
+        """Write one candidate, or say why there is none.
+
+        May be called for many briefs at a time. A reply that holds no candidate is a proposal with
+        a rejection, not an exception.
+
+        Raises:
+            UsageError: It can never work: no such model, wrong key, nothing recorded.
+        """
+        ...
+
+    def learn(self, step: Step) -> None:
+        """Take note of what became of a proposal; called in the order of the asks."""
+        ...
+
+    async def close(self) -> None:
+        """Give everything back."""
+        ...

@@ -1,0 +1,1 @@
+"""One execution: configuration, loop, journal. Here search, propose and evaluate meet."""

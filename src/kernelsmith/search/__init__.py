@@ -1,0 +1,1 @@
+"""Which candidate next: archive, islands, policies. Pure, synchronous, seeded."""
