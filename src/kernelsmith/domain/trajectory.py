@@ -1,4 +1,4 @@
-"""A trajectory: what was asked, what was proposed, what it was worth, and what search did with it."""
+"""A trajectory: what was asked and proposed, what it was worth, what search made of it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -120,7 +120,9 @@ def _gpu(gpu: Gpu) -> tuple[Finding, ...]:
         (
             f"processors {_mhz(now.sm_mhz)} of {_mhz(gpu.max_sm_mhz)}",
             f"memory {_mhz(now.memory_mhz)} of {_mhz(gpu.max_memory_mhz)}",
-            f"held down by {', '.join(sorted(now.throttled))}" if now.throttled else "not held down",
+            f"held down by {', '.join(sorted(now.throttled))}"
+            if now.throttled
+            else "not held down",
         )
     )
     shared = mode in (None, ComputeMode.DEFAULT)

@@ -31,6 +31,8 @@ class Evidence:
 
     dropped: int = 0
     throttled: str = ""
+    strangers: int = 0
+    """Processes of others that were seen on the device while a batch ran."""
     persisting: int = 0
     """Bytes of the second-level cache that the candidate keeps, beyond what the baseline does."""
     _late: list[float] = field(default_factory=list)
@@ -55,17 +57,27 @@ class Evidence:
         """Take note of processes that were not frozen with it."""
         self._helpers += bool(pids)
 
-    def keep(self, before: Snapshot, after: Snapshot, *, last: bool) -> bool:
-        """Whether the device held still over a batch of either side; the last one always counts."""
+    def keep(
+        self, before: Snapshot, after: Snapshot, *, last: bool, ours: frozenset[int] = frozenset()
+    ) -> bool:
+        """Whether the device held still, and was ours alone, over a batch of either side.
+
+        The last one counts in any case: a time with a label is better than none. ``ours`` are the
+        processes that were there before or have a right to be; where the driver numbers them
+        otherwise than we do (in a container), nobody can be told from anybody.
+        """
         for seen in (before, after):
             self._celsius += [seen.celsius] if seen.celsius is not None else []
             self._reasons |= seen.throttled
         if after.sm_mhz is None:
-            return True
+            return True  # a driver that says nothing of clocks says nothing of processes either
         self._clocks.append(after.sm_mhz)
         usual = statistics.median(self._clocks)
         moved = abs(after.sm_mhz - usual) > _CLOCK_MOVES * usual
-        if (moved or after.throttled) and not last:
+        crowd = (before.pids or frozenset()) | (after.pids or frozenset())
+        crowded = bool(ours & crowd) and bool(crowd - ours)
+        self.strangers = max(self.strangers, len(crowd - ours) if crowded else 0)
+        if (moved or after.throttled or crowded) and not last:
             self.dropped += 1
             if after.throttled:
                 self.throttled = ", ".join(sorted(self._reasons))
@@ -79,6 +91,7 @@ class Evidence:
             found.append(("sm clock", f"{min(self._clocks)} to {max(self._clocks)} MHz"))
         if self._celsius:
             found.append(("temperature", f"{min(self._celsius)} to {max(self._celsius)} C"))
+        found.append(("other processes", str(self.strangers)))
         found.append(("throttled", ", ".join(sorted(self._reasons)) or "no"))
         return tuple(found)
 

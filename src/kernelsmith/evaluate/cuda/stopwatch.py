@@ -45,8 +45,6 @@ _FEW_BYTES = 32 << 20
 _EXAMINED_S = 4.0
 """Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
 baseline's alone."""
-_MEMORY_SHARE = 0.15
-"""Of the device's memory, for the outputs of one side."""
 
 
 class _Uncapturable(Exception):
@@ -100,6 +98,8 @@ class DeviceStopwatch:
         self._kernels: list[tuple[Kernel, float]] = []
         self._spent_s = 0.0
         self._set_bytes = 0
+        self._ours: frozenset[int] = frozenset()
+        """Processes that were on the device when the pair began, and its own."""
 
     def measure(self) -> Measurement:
         """Sample until the interval is narrow enough or the budget is spent.
@@ -166,6 +166,9 @@ class DeviceStopwatch:
             self._look_at_the_reference(setup)
             baseline = _Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
+                there = self._backend.gpu.pids() or frozenset()
+                # The baseline's own number among them says that the driver counts as we do.
+                self._ours = there if baseline.lane.pid in there else frozenset()
                 return self._beside(baseline, setup)
             finally:
                 baseline.lane.close()
@@ -177,6 +180,7 @@ class DeviceStopwatch:
         view = self._arrange(baseline)
         alone = self._alone(baseline, view)
         candidate = _Side(cast(DeviceLane, self._open_candidate(setup)))
+        self._ours |= {candidate.lane.pid} if self._ours else frozenset()
         try:
             timed, called = _Samples(), _Samples()
             for turn in range(self._gpu.rounds):
@@ -348,11 +352,9 @@ class DeviceStopwatch:
             ran = self._turn(baseline, candidate, view)
             if turn < self._gpu.warmups:
                 continue
-            if self._evidence.keep(
-                before,
-                self._backend.gpu.snapshot(),
-                last=turn == self._gpu.warmups + count - 1 and not into.candidate,
-            ):
+            last = turn == self._gpu.warmups + count - 1 and not into.candidate
+            after = self._backend.gpu.snapshot()
+            if self._evidence.keep(before, after, last=last, ours=self._ours):
                 into.baseline.append(ran[False].event_us / len(self._slots()))
                 into.candidate.append(ran[True].event_us / len(self._slots()))
 

@@ -65,7 +65,9 @@ def _output(each: Output) -> dict[str, object]:
 
 
 @dataclass(slots=True)
-class _Run:
+class Run:
+    """What one call of the reference gave, and what it left behind."""
+
     tree: object
     leaves: list[torch.Tensor]
     inputs: list[torch.Tensor]
@@ -86,7 +88,7 @@ class Case:
         statistic: Callable[..., object] | None,
     ) -> None:
         self.model, self.dtype = model, dtype
-        self._function = function
+        self.function = function
         self._index_scores, self._statistic = index_scores, statistic
         self._double: torch.nn.Module | None = None
         self.renew()
@@ -100,7 +102,7 @@ class Case:
         """Run once on the given leaves; state is restored by whoever asks."""
         arguments = unflatten(chosen.tree, leaves)
         assert isinstance(arguments, list)
-        target = self._function or (self._double if double else self.model)
+        target = self.function or (self._double if double else self.model)
         assert target is not None
         if chosen.keywords:
             return target(**arguments[0])
@@ -126,8 +128,8 @@ class Case:
 
     def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
         """Say what is right for one input set."""
-        eager = self._run(chosen, chosen.leaves, double=False)
-        exact, is_exact = self._exactly(chosen, eager)
+        eager = self.run(chosen, chosen.leaves, double=False)
+        exact, is_exact = self.exactly(chosen, eager)
         doubtful = any(not leaf.is_floating_point() for leaf in eager.leaves)
         nudged = []
         if doubtful and is_exact:
@@ -162,7 +164,7 @@ class Case:
         runs = []
         for seed in (1, 2, 3):
             torch.manual_seed(seed)
-            runs.append(self._run(chosen, chosen.leaves, double=False).leaves)
+            runs.append(self.run(chosen, chosen.leaves, double=False).leaves)
         for other in runs[1:]:
             for a, b in zip(runs[0], other, strict=True):
                 if a.shape != b.shape or not _close(a, b):
@@ -175,7 +177,7 @@ class Case:
         rows = []
         for _ in range(runs):
             torch.seed()
-            outputs = self._run(chosen, chosen.leaves, double=False)
+            outputs = self.run(chosen, chosen.leaves, double=False)
             rows.append(self.reduce(unflatten(outputs.tree, outputs.leaves)))
         return torch.stack(rows)
 
@@ -185,16 +187,17 @@ class Case:
         value = self._statistic(outputs)
         return torch.as_tensor(value, dtype=torch.float64).flatten()
 
-    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[_Run]:
-        with _double_by_default():
-            return [self._run(chosen, _nudge(chosen.leaves, seed, ulps), double=True)
+    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[Run]:
+        with double_by_default():
+            return [self.run(chosen, _nudge(chosen.leaves, seed, ulps), double=True)
                     for seed in range(runs)]  # fmt: skip
 
-    def _exactly(self, chosen: InputSet, eager: _Run) -> tuple[_Run, bool]:
+    def exactly(self, chosen: InputSet, eager: Run) -> tuple[Run, bool]:
+        """The same in float64, and whether that could be had."""
         try:
-            with _double_by_default():
+            with double_by_default():
                 doubled = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
-                exact = self._run(chosen, doubled, double=True)
+                exact = self.run(chosen, doubled, double=True)
         except (RuntimeError, TypeError, ValueError):
             # A reference that insists on its own precision cannot be had in float64.
             return _as_double(eager), False
@@ -204,7 +207,8 @@ class Case:
         )
         return (exact, True) if same else (_as_double(eager), False)
 
-    def _run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> _Run:
+    def run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> Run:
+        """Call once on copies of the leaves, and put the state back."""
         model = self._double if double else self.model
         saved = {k: v.clone() for k, v in model.state_dict().items()} if model is not None else {}
         own = [leaf.clone(memory_format=torch.preserve_format) for leaf in leaves]
@@ -225,7 +229,7 @@ class Case:
         storages = [_storage(leaf) for leaf in own]
         aliases = [storages.index(p) if (p := _storage(f)) in storages and p else None
                    for f in found]  # fmt: skip
-        return _Run(tree, [f.detach() for f in found], own, state, aliases, kept)
+        return Run(tree, [f.detach() for f in found], own, state, aliases, kept)
 
     def _attach_scores(self, chosen: InputSet, outputs: list[Output]) -> None:
         """Ask the task what its index outputs point into, where it says so."""
@@ -243,7 +247,8 @@ class Case:
 
 
 @contextmanager
-def _double_by_default() -> Iterator[None]:
+def double_by_default() -> Iterator[None]:
+    """Let constants that a reference makes be as precise as the rest."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -267,12 +272,12 @@ def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Ten
     return moved
 
 
-def _as_double(run: _Run) -> _Run:
+def _as_double(run: Run) -> Run:
     def double(values: list[torch.Tensor]) -> list[torch.Tensor]:
         return [v.double() if v.is_floating_point() else v for v in values]
 
     state = {k: v.double() if v.is_floating_point() else v for k, v in run.state.items()}
-    return _Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases, run.kept)
+    return Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases, run.kept)
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -28,6 +28,7 @@ class Reference:
     """One task's source, one workload at a time, and the input sets that are still in use."""
 
     device = "cpu"
+    case: type[answers.Case] = answers.Case
 
     def __init__(self) -> None:
         self._module: ModuleType
@@ -85,7 +86,7 @@ class Reference:
                 parameters.randomise(model, seed)
         scores = getattr(self._module, "index_scores", None)
         statistic = getattr(self._module, "statistic", None)
-        self._case = answers.Case(model, None if model else target, dtype, scores, statistic)
+        self._case = self.case(model, None if model else target, dtype, scores, statistic)
         self._kept = [leaves]
         return {
             "init": tree,

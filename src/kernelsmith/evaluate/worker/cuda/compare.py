@@ -202,15 +202,19 @@ class _Sides:
 
     def difference(self, span: slice) -> tuple[Tensor, Tensor]:
         """Return error and exact values, row by row, of a span where all is finite."""
-        want = part_of(self.exact, span).double()
+        want = self._part(self.exact, span).double()
         delta = torch.sub(part_of(self.found, span), want)
         width = min(self.length, want.numel())
         return delta.view(-1, width), want.view(-1, width)
 
     def values(self, span: slice) -> tuple[Tensor, Tensor, Tensor]:
         """Return the three sides of a span as flat float64."""
-        got, want, hint = (part_of(each, span) for each in (self.found, self.exact, self.eager))
+        got, want, hint = (self._part(each, span) for each in (self.found, self.exact, self.eager))
         return got.double(), want.double(), hint.double()
+
+    def _part(self, tensor: Tensor, span: slice) -> Tensor:
+        """A span of one side, where the candidate's is: what is exact may be kept on the host."""
+        return part_of(tensor, span).to(self.found.device)
 
     def resolved(self, span: slice) -> tuple[Tensor, Tensor]:
         """Return error and expected values of a span, NaN and infinity put right."""
@@ -234,7 +238,7 @@ class _Rows:
     def __init__(self, sides: _Sides) -> None:
         self._sides = sides
         count, length = sides.exact.numel(), sides.length
-        size, device = -(-count // length), sides.exact.device
+        size, device = -(-count // length), sides.found.device
         self._deltas = torch.empty(size, dtype=torch.float64, device=device)
         self._norms = torch.empty(size, dtype=torch.float64, device=device)
         self._sizes = torch.full((size,), float(length), dtype=torch.float32, device=device)

@@ -19,6 +19,7 @@ from kernelsmith.evaluate.worker.cuda.kept import Kept
 from kernelsmith.evaluate.worker.cuda.many import relative_many
 from kernelsmith.evaluate.worker.cuda.memory import Mapped, Shared, poison
 from kernelsmith.evaluate.worker.cuda.needs import compulsory_bytes, flops
+from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
 from kernelsmith.evaluate.worker.cuda.speeds import measure_speeds
 from kernelsmith.evaluate.worker.cuda.summary import (
     answer_bytes,
@@ -44,6 +45,7 @@ class DeviceReference(Reference):
     """One task's reference on the device."""
 
     device = "cuda"
+    case = DeviceCase
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,13 +114,8 @@ class DeviceReference(Reference):
             lambda: self._module.get_inputs(**arguments),
             dtype,
         )
-        if found is None:
-            return {"footprint": None, "free": free, "total": total}
-        return {
-            "footprint": asdict(found),
-            "free": free,
-            "total": total,
-        }  # fmt: skip
+        said = None if found is None else asdict(found)
+        return {"footprint": said, "free": free, "total": total}
 
     def workload(self, message: Message, fds: list[int]) -> Message:
         """Construct the reference for one workload."""
@@ -227,7 +224,10 @@ class DeviceReference(Reference):
     def magnified(self, message: Message, _: list[int]) -> Message:
         """How far off outputs are in float64 on inputs that carry 18 bits: the worst run."""
         which = int(str(message["id"]))
-        runs = self._case.shifted(self._set(which), int(str(message["runs"])))
+        try:
+            runs = self._case.shifted(self._set(which), int(str(message["runs"])))
+        except torch.OutOfMemoryError:
+            runs = []
         wanted = self._answer(which)
         errors = []
         for position, output in enumerate(wanted.outputs):

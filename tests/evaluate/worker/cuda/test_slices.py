@@ -1,0 +1,73 @@
+"""Float64 in slices is float64; tasks that cannot be sliced are not."""
+
+import torch
+
+from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
+from kernelsmith.evaluate.worker.inputs import InputSet
+
+
+class Cramped(DeviceCase):
+    """As on a device whose memory is spent."""
+
+    def free_bytes(self):
+        return 0
+
+
+def case_of(model, *leaves):
+    chosen = InputSet([{"t": i} for i in range(len(leaves))], list(leaves), keywords=False)
+    return Cramped(model, None, None, None, None), chosen
+
+
+def test_slices_give_what_the_whole_gives():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 16), torch.nn.GELU())
+    case, chosen = case_of(model, torch.randn(50, 32))
+    eager = case.run(chosen, chosen.leaves, double=False)
+    found = case.sliced(chosen, eager, parts=7)
+    assert found is not None
+    with torch.no_grad():
+        exact = model.double()(chosen.leaves[0].double())
+    assert found.leaves[0].dtype is torch.float64
+    assert torch.allclose(found.leaves[0], exact, rtol=1e-14, atol=1e-15)
+
+
+class Centred(torch.nn.Module):
+    def forward(self, x):
+        return x - x.mean(dim=0)
+
+
+def test_a_task_that_mixes_its_batch_is_not_sliced_and_still_exact():
+    case, chosen = case_of(Centred(), torch.randn(64, 8))
+    eager = case.run(chosen, chosen.leaves, double=False)
+    assert case.sliced(chosen, eager, parts=8) is None
+    found, is_exact = case.exactly(chosen, eager)
+    assert is_exact
+    wanted = chosen.leaves[0].double()
+    assert torch.allclose(found.leaves[0], wanted - wanted.mean(dim=0), rtol=1e-12, atol=1e-12)
+
+
+def test_a_result_without_the_batch_is_not_sliced():
+    case, chosen = case_of(torch.nn.Flatten(0), torch.randn(4, 8))
+    eager = case.run(chosen, chosen.leaves, double=False)
+    assert case.sliced(chosen, eager, parts=2) is None
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x):
+        return x.mul_(0.5)
+
+
+def test_a_task_that_writes_over_its_inputs_is_not_sliced():
+    case, chosen = case_of(Scaled(), torch.randn(16, 8))
+    eager = case.run(chosen, chosen.leaves, double=False)
+    assert case.sliced(chosen, eager, parts=2) is None
+
+
+def test_a_shared_input_stays_whole_in_every_slice():
+    case, chosen = case_of(None, torch.randn(12, 5), torch.randn(5, 3))
+    case.function = torch.matmul
+    eager = case.run(chosen, chosen.leaves, double=False)
+    found = case.sliced(chosen, eager, parts=4)
+    assert found is not None
+    exact = chosen.leaves[0].double() @ chosen.leaves[1].double()
+    assert torch.allclose(found.leaves[0], exact, rtol=1e-14, atol=1e-15)
