@@ -12,6 +12,7 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Timing
+from kernelsmith.domain.trajectory import Brief, Proposal, Step
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -22,25 +23,30 @@ A field added with a default raises nothing: lines without it load with the defa
 installation refuses lines with it instead of dropping what it does not know.
 """
 
+Value = Task | Candidate | Device | Evaluation | Timing | Brief | Proposal | Step
+
 _KINDS: dict[str, type] = {
     "task": Task,
     "candidate": Candidate,
     "device": Device,
     "evaluation": Evaluation,
     "timing": Timing,
+    "brief": Brief,
+    "proposal": Proposal,
+    "step": Step,
 }
 
 
-def dumps(value: Task | Candidate | Device | Evaluation | Timing) -> str:
+def dumps(value: Value) -> str:
     """Write one value as a line of JSON that says what it is and in which version."""
     kind = next(kind for kind, known in _KINDS.items() if type(value) is known)
-    body = _encode(value)
+    body = encode(value)
     assert isinstance(body, dict)
     head: dict[str, Json] = {"schema": f"{kind}/{VERSION}"}
     return json.dumps(head | body, ensure_ascii=False, allow_nan=False)
 
 
-def loads(text: str) -> Task | Candidate | Device | Evaluation | Timing:
+def loads(text: str) -> Value:
     """Read what ``dumps`` wrote.
 
     Raises:
@@ -53,22 +59,43 @@ def loads(text: str) -> Task | Candidate | Device | Evaluation | Timing:
         raise ValueError(f"not a Kernel-Smith value; expected a schema of {', '.join(_KINDS)}")
     if version != str(VERSION):
         raise ValueError(f"written as version {version}; this installation reads version {VERSION}")
-    value = _decode(body, _KINDS[kind])
-    assert isinstance(value, Task | Candidate | Device | Evaluation | Timing)
+    value = decode(body, _KINDS[kind])
+    assert isinstance(value, Value)
     return value
 
 
-def _encode(value: object) -> Json:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {each.name: _encode(getattr(value, each.name)) for each in fields}
+def encode(value: object) -> Json:
+    """Turn a value into what JSON has, without a schema; for formats that bring their own."""
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return typing.cast(Json, value)
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"no JSON form for {type(value).__name__}")
+        return [encode(item) for item in value]
+    if names := field_names(kind):
+        return {name: encode(getattr(value, name)) for name in names}
+    raise TypeError(f"no JSON form for {kind.__name__}")
+
+
+_PLAIN = frozenset({type(None), bool, int, float, str})
+
+
+@functools.cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass in order; none for anything else."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(each.name for each in dataclasses.fields(kind))
+
+
+def decode(value: object, kind: type) -> object:
+    """Undo ``encode``; what is of its kind already, inside too, is taken as it is.
+
+    Raises:
+        ValueError: It does not describe a value of this kind.
+    """
+    return _decode(value, kind)
 
 
 @functools.cache
@@ -90,6 +117,8 @@ def _required(kind: type) -> frozenset[str]:
 def _decode(value: object, kind: typing.Any) -> object:
     kind = getattr(kind, "__supertype__", kind)  # a NewType is its base at run time
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if type(value) is kind:
+            return value
         if not isinstance(value, dict):
             raise ValueError(f"a {kind.__name__} is an object; got {value!r}")
         hints = _hints(kind)

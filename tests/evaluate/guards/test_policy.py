@@ -72,3 +72,37 @@ def test_the_allowance_ends_where_glue_cannot_explain_the_time():
     assert isinstance(
         judge_coverage(shares(0.01), Library.SOME, library_us=GLUE_US * 1.01), Violation
     )
+
+
+def test_shares_that_were_measured_need_no_samples_to_convict():
+    assert isinstance(judge_coverage(shares(0.0, samples=1), Library.SOME), Trivial)
+    found = judge_coverage(shares(0.0, samples=1), Library.SOME, certain=True)
+    assert isinstance(found, Violation)
+    assert found.rule == "fallback"
+
+
+@pytest.mark.parametrize(
+    ("own", "kind"),
+    [(0.019, Violation), (0.021, Trivial), (0.19, Trivial), (0.21, type(None))],
+)
+def test_measured_shares_are_judged_at_the_limit_itself(own: float, kind: type):
+    assert isinstance(judge_coverage(shares(own, samples=2), Library.SOME, certain=True), kind)
+
+
+def test_two_kernels_suffice_to_show_that_a_library_did_too_much():
+    assert judge_coverage(shares(0.85, samples=2), Library.NONE) is None
+    found = judge_coverage(shares(0.85, samples=2), Library.NONE, certain=True)
+    assert isinstance(found, Violation)
+    assert found.rule == "library"
+    assert judge_coverage(shares(0.91, samples=2), Library.NONE, certain=True) is None
+
+
+@pytest.mark.parametrize("library", [Library.SOME, Library.NONE])
+def test_a_short_fill_beside_a_short_kernel_is_glue_for_measured_shares_too(library: Library):
+    assert judge_coverage(shares(0.3, samples=2), library, library_us=1.0, certain=True) is None
+    nothing = judge_coverage(shares(0.0, samples=1), library, library_us=1.0, certain=True)
+    assert isinstance(nothing, Violation)
+
+
+def test_any_library_means_any_for_measured_shares_too():
+    assert judge_coverage(shares(0.0, samples=1), Library.ANY, certain=True) is None

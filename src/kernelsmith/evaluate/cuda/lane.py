@@ -380,7 +380,7 @@ def _kernel(said: dict[str, Any]) -> tuple[Kernel, float]:
         precision=str(said["precision"])[:200],
         config=str(said["config"])[:500],
     )
-    return kernel, max(float(said["us"]), 0.0)
+    return kernel, _number(said["us"])
 
 
 def _nonsense(why: object) -> ProgramFailed:

@@ -153,7 +153,7 @@ def _mount_scratch(root: Root) -> None:
 def _mount_proc(own: int, *, writable: bool) -> None:
     try:
         # Read-only, or the child could take back its place in the queue of the OOM killer; a GPU
-        # driver names its threads there, and so must be let in (Landlock leaves it no more).
+        # driver names its threads there, and so must be let in.
         attributes = _NOSUID | _NODEV | _NOEXEC | (0 if writable else _RDONLY)
         mount("proc", f"{_BASE}/proc", "proc", attributes)
     except OSError:

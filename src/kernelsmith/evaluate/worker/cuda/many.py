@@ -17,7 +17,7 @@ def relative_many(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> list[float]
     while at < len(pairs):
         group = [pairs[at]]
         size = pairs[at][0].numel()
-        most = _TOGETHER // max(1, size)
+        most = _TOGETHER // max(1, size) if pairs[at][0].is_floating_point() else 1
         while at + len(group) < len(pairs) and len(group) < most:
             following = pairs[at + len(group)]
             if following[0].shape != group[0][0].shape or following[0].dtype != group[0][0].dtype:
