@@ -1,5 +1,6 @@
 """One side of a comparison on a device: frozen between calls, its memory read from outside."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -380,7 +381,10 @@ def _kernel(said: dict[str, Any]) -> tuple[Kernel, float]:
         precision=str(said["precision"])[:200],
         config=str(said["config"])[:500],
     )
-    return kernel, _number(said["us"])
+    us = float(said["us"])
+    if not math.isfinite(us):
+        raise ValueError(f"a kernel takes a time; got {us}")
+    return kernel, max(us, 0.0)
 
 
 def _nonsense(why: object) -> ProgramFailed:
