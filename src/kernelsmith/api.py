@@ -1,5 +1,6 @@
-"""The three functions that a script needs; the command line uses the same ones."""
+"""The functions that a script needs; the command line uses the same ones."""
 
+import asyncio
 from pathlib import Path
 
 from kernelsmith.domain.candidate import Candidate
@@ -9,6 +10,11 @@ from kernelsmith.evaluate import tasks
 from kernelsmith.evaluate.backend import Backend, load_backend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.settings import Settings
+from kernelsmith.run.config import RunConfig
+from kernelsmith.run.progress import Watch
+from kernelsmith.run.proposers import make_proposer
+from kernelsmith.run.result import Result
+from kernelsmith.run.start import start
 
 
 def load_task(path: str | Path, *, backend: Backend | str = "cpu") -> Task:
@@ -42,3 +48,24 @@ def judge(
     """Judge one candidate on this machine; keep a ``LocalEvaluator`` open to judge many."""
     with LocalEvaluator(candidate.backend, settings) as evaluator:
         return evaluator.judge(task, candidate, baseline=baseline)
+
+
+def optimize(
+    task: Task | str | Path,
+    folder: str | Path,
+    *,
+    config: RunConfig | None = None,
+    watch: Watch | None = None,
+) -> Result:
+    """Search for a faster kernel and write what was found to ``folder``.
+
+    Ctrl-C ends it cleanly: the result then says so, and how to go on.
+
+    Raises:
+        UsageError: The task cannot be judged, the folder holds a run, or the proposer cannot work.
+    """
+    config, folder = config or RunConfig(), Path(folder)
+    if not isinstance(task, Task):
+        task = load_task(task, backend=config.backend)
+    proposer = make_proposer(config, folder)
+    return asyncio.run(start(task, folder, config, proposer=proposer, watch=watch).go())

@@ -9,16 +9,22 @@ class TestMyBackend(BackendContract):
 """
 
 import asyncio
+from dataclasses import replace
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.codec import dumps, loads
-from kernelsmith.domain.evaluation import LabelName, Verdict
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.evaluation import Evaluation, LabelName, Verdict
 from kernelsmith.domain.task import Task
+from kernelsmith.domain.timing import Pair, Ratio, Timing, WorkloadTiming
+from kernelsmith.domain.trajectory import Brief, Outcome, Placement, Proposal, Step
 from kernelsmith.evaluate.backend import Backend
 from kernelsmith.evaluate.evaluator import Evaluator
 from kernelsmith.evaluate.harness import judge
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.timing.sampling import StopRule
+from kernelsmith.propose.proposer import Proposer
+from kernelsmith.search.archive import Archive
 
 QUICK = Settings(
     stop=StopRule(target_width=1.0, min_pairs=1, max_pairs=1, min_samples=3),
@@ -95,3 +101,136 @@ class EvaluatorContract:
         found = asyncio.run(evaluator.evaluate(self.task, self.good, baseline=self.good))
         assert found.timing is not None
         assert self.good.id in found.timing.baseline
+
+
+SIMULATED = Device(kind="null", name="made up for a test")
+
+
+def a_pass(source: str, speedup: float, *, spread: float = 0.01) -> tuple[Candidate, Evaluation]:
+    """A candidate that passed with this speed-up, and an interval of ``spread`` on either side."""
+    candidate = Candidate(backend="null", source=source)
+    ratio = Ratio(value=speedup, low=speedup / (1 + spread), high=speedup * (1 + spread))
+    pair = Pair(baseline_us=(100.0 * speedup,), candidate_us=(100.0,))
+    timed = WorkloadTiming(workload="default", pairs=(pair,), speedup=ratio, launches=1)
+    return candidate, Evaluation(
+        task="test", candidate=candidate.id, device=SIMULATED, verdict=Verdict.PASSED,
+        timing=Timing(workloads=(timed,)),
+    )  # fmt: skip
+
+
+def a_failure(
+    source: str, verdict: Verdict = Verdict.WRONG, message: str = "off by one at (0, 1)"
+) -> tuple[Candidate, Evaluation]:
+    """A candidate that did not pass."""
+    candidate = Candidate(backend="null", source=source)
+    return candidate, Evaluation(
+        task="test", candidate=candidate.id, device=SIMULATED, verdict=verdict, message=message
+    )
+
+
+class ArchiveContract:
+    """What a search relies on, however an archive keeps its elites. ``archive`` is empty."""
+
+    def test_the_first_of_a_cell_opens_it(self, archive: Archive) -> None:
+        placed = archive.add(*a_pass("x + y", 1.5))
+        assert placed.outcome is Outcome.NEW
+        assert placed.gained == placed.score
+        assert placed.cell is not None
+        assert len(archive) == 1
+        assert archive.coverage > 0
+
+    def test_a_better_one_takes_the_cell(self, archive: Archive) -> None:
+        before = archive.add(*a_pass("x + y", 1.55))
+        placed = archive.add(*a_pass("y + x", 1.8))
+        assert placed.cell == before.cell
+        assert placed.outcome is Outcome.IMPROVED
+        assert placed.gained > 0
+        assert [elite.candidate.source for elite in archive] == ["y + x"]
+
+    def test_a_worse_one_is_kept_out(self, archive: Archive) -> None:
+        archive.add(*a_pass("x + y", 1.8))
+        placed = archive.add(*a_pass("y + x", 1.55))
+        assert (placed.outcome, placed.gained) == (Outcome.KEPT_OUT, 0.0)
+        assert [elite.candidate.source for elite in archive] == ["x + y"]
+
+    def test_one_that_is_better_within_noise_only_is_kept_out(self, archive: Archive) -> None:
+        archive.add(*a_pass("x + y", 1.70, spread=0.03))
+        placed = archive.add(*a_pass("y + x", 1.72, spread=0.03))
+        assert placed.outcome is Outcome.KEPT_OUT
+
+    def test_what_failed_is_never_an_elite(self, archive: Archive) -> None:
+        for verdict in Verdict:
+            if verdict is not Verdict.PASSED:
+                placed = archive.add(*a_failure(f"x  # {verdict}", verdict))
+                assert (placed.outcome, placed.cell) == (Outcome.FAILED, None)
+        assert (len(archive), archive.coverage, archive.qd_score) == (0, 0, 0)
+
+    def test_it_knows_its_best_and_never_loses_ground(self, archive: Archive) -> None:
+        before = 0, 0.0
+        best = 0.0
+        for index, speedup in enumerate((1.1, 3.2, 0.4, 3.3, 8.0, 0.9, 8.1, 2.2)):
+            candidate, evaluation = a_pass("+".join("x" * (1 + 9 * index)), speedup)
+            archive.add(candidate, evaluation)
+            now = len(archive), archive.qd_score
+            assert now >= before
+            before, best = now, max(best, speedup)
+            found = archive.top[0].evaluation.timing
+            assert found is not None
+            assert found.speedup.value >= best / 1.05
+
+
+class ProposerContract:
+    """What a run relies on, whoever writes. The fixture ``proposer`` gives a fresh one."""
+
+    brief: Brief
+    """One that the proposer can answer; it is asked again under other numbers and seeds."""
+    asks = 4
+
+    def proposed(self, proposer: Proposer) -> list[Proposal]:
+        """Ask several times at once, learn in order, and close."""
+        briefs = [
+            replace(self.brief, number=number, seed=self.brief.seed + number)
+            for number in range(self.asks)
+        ]
+
+        async def go() -> list[Proposal]:
+            found = await asyncio.gather(*(proposer.propose(each) for each in briefs))
+            for brief, proposal in zip(briefs, found, strict=True):
+                refused = Placement(outcome=Outcome.REJECTED, island=brief.island)
+                proposer.learn(Step(brief=brief, proposal=proposal, placement=refused))
+            await proposer.close()
+            return found
+
+        return asyncio.run(go())
+
+    def test_it_has_a_name(self, proposer: Proposer) -> None:
+        assert proposer.name
+
+    def test_it_answers_many_briefs_at_a_time(self, proposer: Proposer) -> None:
+        found = self.proposed(proposer)
+        assert len(found) == self.asks
+        for each in found:
+            assert (each.source is None) is bool(each.rejection)
+            assert each.source is None or each.source.strip()
+
+    def test_it_says_who_wrote_and_what_it_cost(self, proposer: Proposer) -> None:
+        for each in self.proposed(proposer):
+            assert each.proposer
+            assert each.usage.seconds >= 0
+            assert each.usage.attempts >= 0
+            assert (each.usage.usd or 0) >= 0
+
+    def test_a_rejection_is_one_line_to_read(self, proposer: Proposer) -> None:
+        for each in self.proposed(proposer):
+            assert len(each.rejection.splitlines()) <= 1
+
+    def test_what_it_wrote_can_be_recorded(self, proposer: Proposer) -> None:
+        for each in self.proposed(proposer):
+            assert loads(dumps(each)) == each
+
+    def test_closing_twice_does_no_harm(self, proposer: Proposer) -> None:
+        async def go() -> None:
+            await proposer.close()
+            await proposer.close()
+
+        asyncio.run(go())

@@ -1,0 +1,121 @@
+"""From options to a run's configuration: preset, then file, then options."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from kernelsmith.errors import UsageError
+from kernelsmith.propose.models import ModelConfig, checked
+from kernelsmith.run.config import (
+    Budget,
+    ProposerSpec,
+    RunConfig,
+    load_config,
+    preset,
+)
+
+MODEL = "KERNELSMITH_MODEL"
+"""The variable that names a model where no option does."""
+
+
+def config_from(args: argparse.Namespace) -> RunConfig:
+    """What the options of ``optimize`` ask for.
+
+    Raises:
+        UsageError: Some of it is unknown or contradicts the rest.
+    """
+    config = preset(args.preset) if args.preset else RunConfig()
+    if args.config is not None:
+        config = load_config(args.config, config)
+    if args.backend != "auto" or args.config is None:
+        config = replace(config, backend=_backend(args.backend))
+    proposer = _proposer(args, config.proposer)
+    search = replace(config.search, policy=args.policy) if args.policy else config.search
+    config = replace(
+        config, proposer=proposer, search=search, budget=budget_from(args, config.budget)
+    )
+    if args.concurrency is not None:
+        config = replace(config, concurrency=args.concurrency)
+    if args.seed is not None:
+        config = replace(config, seed=args.seed)
+    return within_recording(config)
+
+
+def budget_from(args: argparse.Namespace, budget: Budget) -> Budget:
+    """Change what the options name."""
+    said = {
+        "steps": args.steps,
+        "target_speedup": args.target,
+        "usd": args.budget_usd,
+        "tokens": args.budget_tokens,
+        "seconds": args.budget_seconds,
+    }
+    return replace(budget, **{name: value for name, value in said.items() if value is not None})
+
+
+def notes_on(config: RunConfig, args: argparse.Namespace) -> Iterator[str]:
+    """What was chosen for the user, one line each."""
+    if args.proposer == "auto" and config.proposer.kind == "rules":
+        yield (
+            "no model is configured, so the built-in rules write the candidates; "
+            "to ask a model: --model NAME --base-url URL"
+        )
+    if args.backend == "auto" and args.config is None:
+        why = "an NVIDIA GPU is here" if config.backend == "triton" else "no NVIDIA GPU is here"
+        yield f"backend {config.backend}: {why}"
+
+
+def _backend(name: str) -> str:
+    from kernelsmith.evaluate.backend import known_backends
+    from kernelsmith.evaluate.backends.triton import has_gpu
+
+    if name == "auto":
+        return "triton" if has_gpu() else "cpu"
+    known = known_backends()
+    if name not in known:
+        raise UsageError(f"no backend {name!r}; this installation knows {', '.join(sorted(known))}")
+    return name
+
+
+def _proposer(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
+    kind, _, path = args.proposer.partition(":")
+    models = _models(args)
+    if kind == "auto":
+        if not models and args.config is None and os.environ.get(MODEL):
+            models = (ModelConfig(name=os.environ[MODEL]),)
+        return replace(spec, kind="llm", models=models) if models else spec
+    if kind == "replay" and not path:
+        raise UsageError("--proposer replay needs a recording: --proposer replay:FILE")
+    if kind not in ("rules", "llm", "replay") or (path and kind != "replay"):
+        raise UsageError(f"no proposer {args.proposer!r}; known are auto, rules, llm, replay:FILE")
+    if models and kind != "llm":
+        raise UsageError(f"--model goes with the proposer llm; got --proposer {args.proposer}")
+    return replace(spec, kind=kind, models=models or spec.models, path=path or None)
+
+
+def _models(args: argparse.Namespace) -> tuple[ModelConfig, ...]:
+    names, urls = args.model, args.base_url
+    if urls and not names:
+        raise UsageError("--base-url is the endpoint of a model; name it: --model NAME")
+    if len(urls) > 1 and len(urls) != len(names):
+        raise UsageError(
+            f"one --base-url for all models or one for each; got {len(urls)} for {len(names)}"
+        )
+    each = urls if len(urls) == len(names) else urls * len(names) or [None] * len(names)
+    models = [ModelConfig(name=n, base_url=url) for n, url in zip(names, each, strict=True)]
+    return checked(models) if models else ()
+
+
+def within_recording(config: RunConfig) -> RunConfig:
+    """A recording cannot give more than it holds."""
+    from kernelsmith.run.proposers import replayed
+
+    if config.proposer.kind != "replay":
+        return config
+    assert config.proposer.path is not None
+    held = len(replayed(Path(config.proposer.path)))
+    if held >= config.budget.steps:
+        return config
+    return replace(config, budget=replace(config.budget, steps=held))

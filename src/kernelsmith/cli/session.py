@@ -1,0 +1,128 @@
+"""One session of a run: started or resumed, watched, stopped by Ctrl-C, and reported on."""
+
+import asyncio
+import shlex
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelsmith.cli.live import Say, watching
+from kernelsmith.cli.runs import read_run, write_report
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import SmithError
+from kernelsmith.report.numbers import Numbers, numbers_of
+from kernelsmith.run.config import RunConfig
+from kernelsmith.run.loop import Run
+from kernelsmith.run.progress import Watch
+from kernelsmith.run.proposers import make_proposer
+from kernelsmith.run.result import Result
+from kernelsmith.run.start import JOURNAL, resume, start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a session ended, and what it wrote."""
+
+    task: Task
+    config: RunConfig
+    result: Result
+    numbers: Numbers
+    report: Path
+
+
+def load(path: Path, backend: str) -> Task:
+    """Read a task; for the null backend a task is one expression."""
+    from kernelsmith.api import load_task
+    from kernelsmith.evaluate.tasks import read_source
+
+    if backend == "null":
+        return Task(name=path.stem, source=read_source(path, "task"), entry="expression")
+    return load_task(path)
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """A folder that no run has used yet."""
+    folder, number = parent / name, 1
+    while folder.exists():
+        number += 1
+        folder = parent / f"{name}-{number}"
+    return folder
+
+
+def optimized(task: Task, folder: Path, config: RunConfig) -> Ended:
+    """Run from the start."""
+    title = (
+        f"{task.name} on {config.backend}, {config.search.policy} with {_who(config)} -> {folder}"
+    )
+    proposer = make_proposer(config, folder)
+    return _session(
+        task, folder, config, title,
+        lambda watch: start(task, folder, config, proposer=proposer, watch=watch),
+    )  # fmt: skip
+
+
+def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
+    """Go on where the journal ends, with the budget of ``config``."""
+    proposer = make_proposer(config, folder)
+    return _session(
+        task, folder, config, f"{task.name} on {config.backend}, resumed -> {folder}",
+        lambda watch: resume(
+            folder, proposer_of=lambda _: proposer, budget=config.budget, watch=watch
+        ),
+    )  # fmt: skip
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether there is a journal to go on with."""
+    return (folder / JOURNAL).is_file()
+
+
+def _session(
+    task: Task, folder: Path, config: RunConfig, title: str, make: Callable[[Watch], Run]
+) -> Ended:
+    with watching(title, config.budget) as (watch, say):
+        try:
+            result = asyncio.run(_gone(lambda: make(watch), say))
+        except SmithError as error:
+            raise type(error)(f"{error}{_left_behind(folder)}") from error
+    numbers, report = _reported(folder)
+    return Ended(task=task, config=config, result=result, numbers=numbers, report=report)
+
+
+def _reported(folder: Path) -> tuple[Numbers, Path]:
+    recorded = read_run(folder)
+    numbers = numbers_of(recorded)
+    return numbers, write_report(folder, recorded, numbers)
+
+
+def _left_behind(folder: Path) -> str:
+    """What a run that broke off has done so far; nothing where it has not."""
+    if not is_begun(folder):
+        return ""
+    numbers, report = _reported(folder)
+    if not numbers.points:
+        return ""
+    where = shlex.quote(str(folder))
+    return f"; {len(numbers.points)} steps are in {report}, go on with: kernelsmith resume {where}"
+
+
+def _who(config: RunConfig) -> str:
+    models = ", ".join(model.name for model in config.proposer.models)
+    return models if config.proposer.kind == "llm" else config.proposer.kind
+
+
+async def _gone(make: Callable[[], Run], say: Say) -> Result:
+    """Run to the end; Ctrl-C is said, and then left to the run."""
+    run = make()
+    going = asyncio.create_task(run.go())
+    await asyncio.sleep(0)  # the run's own handlers are in place now, and are replaced
+
+    def stop() -> None:
+        say("stopping: what is under way is finished first; Ctrl-C again stops at once")
+        run.stop()
+
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop)
+    return await going

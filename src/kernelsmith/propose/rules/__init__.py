@@ -1,0 +1,1 @@
+"""The built-in proposer: reads the task, writes parametrised kernels, needs no model."""

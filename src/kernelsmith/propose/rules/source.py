@@ -1,0 +1,281 @@
+"""What a task's file says about itself, read and never run: constants, constructor, input shapes."""
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.graph import NotRecognised
+
+Plain = float | int | bool | str | None | tuple["Plain", ...]
+"""A value that stands in the source."""
+
+_MATH = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "pow", "pi", "e", "inf")}
+_MAKERS = {"rand", "randn", "ones", "zeros", "empty", "full", "randn_like", "tensor", "normal"}
+_INTEGERS = {"randint", "arange", "randperm"}
+
+
+class Unknown(Exception):
+    """An expression whose value cannot be told without running it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """The parts of a task's file that the rules look at."""
+
+    tree: ast.Module
+    forward: ast.FunctionDef
+    constructor: ast.FunctionDef | None
+    constants: Mapping[str, ast.expr]
+    aliases: Mapping[str, str]
+    """Names of imported things, in full: ``F`` is ``torch.nn.functional``."""
+    task: Task
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The full name of an imported thing: ``torch.nn.functional.gelu``."""
+        if isinstance(node, ast.Name):
+            return self.aliases.get(node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.dotted(node.value)
+            return f"{base}.{node.attr}" if base else None
+        return None
+
+    def plain(self, node: ast.expr) -> Plain:
+        """The value of an expression over constants and constructor arguments.
+
+        Raises:
+            Unknown: It depends on something else.
+            NotRecognised: It differs between the workloads, and a kernel's form cannot.
+        """
+        found = [self._evaluate(node, dict(w.init)) for w in self.task.workloads]
+        if any(each != found[0] for each in found):
+            raise NotRecognised(
+                f"rules do not know how to write one kernel for several values of "
+                f"`{ast.unparse(node)}`"
+            )
+        return found[0]
+
+    def _evaluate(self, node: ast.expr, init: Mapping[str, object]) -> Plain:
+        match node:
+            case ast.Constant(value=int() | float() | str() | None as value):
+                return value
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                return tuple(self._evaluate(each, init) for each in elements)
+            case ast.Name(id=name):
+                return self._named(name, init)
+            case ast.Attribute() if (name := self.dotted(node) or "").startswith("math."):
+                return _number(_MATH.get(name[5:]))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -_number(self._evaluate(operand, init))
+            case ast.BinOp(left=left, op=op, right=right):
+                return _computed(op, self._evaluate(left, init), self._evaluate(right, init))
+            case ast.Call(func=func, args=args) if (self.dotted(func) or "").startswith("math."):
+                function = _MATH.get((self.dotted(func) or "")[5:])
+                if callable(function):
+                    return _number(function(*[_number(self._evaluate(a, init)) for a in args]))
+        raise Unknown(ast.unparse(node))
+
+    def _named(self, name: str, init: Mapping[str, object]) -> Plain:
+        if name in self._arguments():
+            return self._argument(name, init)
+        if name in self.constants:
+            return self._evaluate(self.constants[name], init)
+        raise Unknown(name)
+
+    def _arguments(self) -> list[str]:
+        if self.constructor is None:
+            return []
+        args = self.constructor.args
+        return [each.arg for each in (*args.args[1:], *args.kwonlyargs)]
+
+    def _argument(self, name: str, init: Mapping[str, object]) -> Plain:
+        """What the task passes to its constructor under this name."""
+        assert self.constructor is not None
+        args, names = self.constructor.args, self._arguments()
+        given = _returned(self.tree, "get_init_inputs")
+        values = given.elts if isinstance(given, ast.List | ast.Tuple) else []
+        position = names.index(name)
+        if position < len(values):
+            return self._from_helper(values[position], "get_init_inputs", init)
+        defaults = dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
+        defaults |= {
+            a.arg: d
+            for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            if d is not None
+        }
+        if name in defaults:
+            return self._evaluate(defaults[name], {})
+        raise Unknown(name)
+
+    def _from_helper(self, node: ast.expr, helper: str, given: Mapping[str, object]) -> Plain:
+        if isinstance(node, ast.Name):
+            if node.id in given:
+                value = given[node.id]
+                assert value is None or isinstance(value, int | float | str | tuple)
+                return value
+            defaults = _defaults(_function(self.tree, helper))
+            if node.id in defaults:
+                return self._evaluate(defaults[node.id], {})
+            if node.id in self.constants:
+                return self._evaluate(self.constants[node.id], {})
+            raise Unknown(node.id)
+        return self._evaluate(node, given)
+
+    def input_shapes(self) -> list[tuple[str, ...] | None]:
+        """The dimensions of every input as written in ``get_inputs``; ``None``: not told.
+
+        Raises:
+            NotRecognised: An input holds integers, or is no tensor.
+        """
+        function = _function(self.tree, "get_inputs")
+        values = _returned(self.tree, "get_inputs")
+        if function is None or not isinstance(values, ast.List | ast.Tuple):
+            return []
+        local = {
+            each.targets[0].id: each.value
+            for each in function.body
+            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+        }
+        return [self._input_shape(each, local) for each in values.elts]
+
+    def _input_shape(
+        self, node: ast.expr, local: Mapping[str, ast.expr], depth: int = 0
+    ) -> tuple[str, ...] | None:
+        if isinstance(node, ast.Name) and node.id in local and depth < 8:
+            return self._input_shape(local[node.id], local, depth + 1)
+        try:
+            said = self._evaluate(node, {})
+        except Unknown:
+            pass
+        else:
+            raise NotRecognised(f"rules do not know inputs that are no tensors ({said!r})")
+        if isinstance(node, ast.BinOp):
+            if isinstance(node.right, ast.Call):
+                return self._input_shape(node.right, local, depth)
+            return self._input_shape(node.left, local, depth)
+        if not isinstance(node, ast.Call):
+            return None
+        name = self.dotted(node.func) or ""
+        last = name.rpartition(".")[2]
+        if last in _INTEGERS:
+            raise NotRecognised(f"rules do not know integer inputs (`{ast.unparse(node)}`)")
+        if last in _MAKERS and name.startswith("torch."):
+            return self._dimensions(node.args)
+        if name.startswith("torch.") and node.args:
+            return self._input_shape(node.args[0], local, depth)
+        if isinstance(node.func, ast.Attribute):
+            return self._input_shape(node.func.value, local, depth)
+        return None
+
+    def _dimensions(self, args: list[ast.expr]) -> tuple[str, ...] | None:
+        if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
+            args = args[0].elts
+        flat: list[str] = []
+        for each in args:
+            inner = each.value if isinstance(each, ast.Starred) else each
+            if isinstance(inner, ast.Name) and inner.id in self.constants:
+                value = self.constants[inner.id]
+                if isinstance(value, ast.Tuple | ast.List):
+                    flat += [ast.unparse(e) for e in value.elts]
+                    continue
+            if isinstance(each, ast.Starred):
+                return None
+            flat.append(ast.unparse(each))
+        return tuple(flat)
+
+
+def read_module(task: Task) -> Module:
+    """Find the reference in a task's source.
+
+    Raises:
+        NotRecognised: There is nothing of the usual form.
+    """
+    try:
+        tree = ast.parse(task.source)
+    except SyntaxError as error:
+        raise NotRecognised(f"rules cannot parse the task: {error.msg}") from error
+    constructor = None
+    if task.is_function:
+        forward = _function(tree, task.entry)
+    else:
+        found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == task.entry]
+        methods = {
+            n.name: n for cls in found[-1:] for n in cls.body if isinstance(n, ast.FunctionDef)
+        }
+        forward, constructor = methods.get("forward"), methods.get("__init__")
+    if forward is None:
+        raise NotRecognised(f"rules find no forward of {task.entry!r} in the task")
+    return Module(
+        tree=tree, forward=forward, constructor=constructor, constants=_constants(tree),
+        aliases=_aliases(tree), task=task,
+    )  # fmt: skip
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = node.value
+    return found
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                top = each.name.split(".")[0]
+                found[each.asname or top] = each.name if each.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                found[each.asname or each.name] = f"{node.module}.{each.name}"
+    return found
+
+
+def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
+    return found[-1] if found else None
+
+
+def _returned(tree: ast.Module, name: str) -> ast.expr | None:
+    function = _function(tree, name)
+    if function is None or not isinstance(function.body[-1], ast.Return):
+        return None
+    return function.body[-1].value
+
+
+def _defaults(function: ast.FunctionDef | None) -> dict[str, ast.expr]:
+    if function is None:
+        return {}
+    args = function.args
+    return dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
+
+
+def _number(value: object) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unknown(repr(value))
+    return value
+
+
+def _computed(op: ast.operator, a: Plain, b: Plain) -> Plain:
+    if isinstance(op, ast.Mult) and isinstance(a, tuple) and isinstance(b, int):
+        return a * b
+    x, y = _number(a), _number(b)
+    try:
+        match op:
+            case ast.Add():
+                return x + y
+            case ast.Sub():
+                return x - y
+            case ast.Mult():
+                return x * y
+            case ast.Div():
+                return x / y
+            case ast.FloorDiv():
+                return x // y
+            case ast.Pow() if abs(y) < 1000:
+                return _number(x**y)
+    except ArithmeticError as error:
+        raise Unknown(str(error)) from error
+    raise Unknown(type(op).__name__)

@@ -1,0 +1,260 @@
+"""Parameters of the templates: which there are for a graph, their values, and the header line."""
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelsmith.propose.rules.graph import COSTLY, POLYNOMIAL, Graph, Kind, Shape
+from kernelsmith.propose.rules.plan import can_keep, onlines
+
+Parameters = Mapping[str, str]
+_STRIDE = 256
+"""Asks whose seeds cannot coincide, as long as there are that many."""
+_HEADER = re.compile(r"^# kernelsmith rules: (\w+)((?: \w+=\S+)*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One choice that a template leaves open."""
+
+    name: str
+    choices: tuple[str, ...]
+    default: str
+    why: str
+    """What changing it may gain, for the note."""
+    ordered: bool = True
+    """Whether neighbours are alike, so that a mutation goes one step."""
+    safe: str | None = None
+    """The value to go back to after a wrong result, where there is one."""
+
+    def __post_init__(self) -> None:
+        if self.default not in self.choices:
+            raise ValueError(f"{self.name} has no choice {self.default!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """All variants of one template for one graph."""
+
+    template: str
+    parameters: tuple[Parameter, ...]
+    seeds: tuple[tuple[tuple[str, str], ...], ...]
+    """What differs from the defaults in the first variants tried, best guess first."""
+
+    @property
+    def size(self) -> int:
+        """How many variants there are."""
+        size = 1
+        for each in self.parameters:
+            size *= len(each.choices)
+        return size
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """The variant that is tried first."""
+        return {each.name: each.default for each in self.parameters}
+
+    def named(self, name: str) -> Parameter:
+        """The parameter of that name."""
+        return next(each for each in self.parameters if each.name == name)
+
+    def seed(self, number: int, seed: int) -> dict[str, str]:
+        """The variant for an ask without a parent; different numbers give different ones."""
+        known = [self.defaults | dict(each) for each in self.seeds]
+        if number < len(known):
+            return known[number]
+        rng = random.Random(f"{seed}:{number}")
+        strata = max(1, self.size // _STRIDE)
+        index = number + _STRIDE * rng.randrange(strata)
+        for step in range(self.size):
+            found = self._variant((index + step * _STRIDE) % self.size)
+            if found not in known:
+                return found
+        return known[0]
+
+    def _variant(self, index: int) -> dict[str, str]:
+        scattered = index * _coprime(self.size) % self.size
+        found = {}
+        for each in self.parameters:
+            scattered, at = divmod(scattered, len(each.choices))
+            found[each.name] = each.choices[at]
+        return found
+
+    def header(self, chosen: Parameters) -> str:
+        """The line that a candidate carries."""
+        listed = " ".join(f"{each.name}={chosen[each.name]}" for each in self.parameters)
+        return f"# kernelsmith rules: {self.template} {listed}".rstrip()
+
+    def read(self, source: str) -> dict[str, str] | None:
+        """The parameters in a candidate's header; ``None`` where it has none of this template."""
+        found = _HEADER.search(source)
+        if found is None or found[1] != self.template:
+            return None
+        given = dict(each.split("=", 1) for each in found[2].split())
+        names = {each.name for each in self.parameters}
+        if set(given) != names or any(given[n] not in self.named(n).choices for n in names):
+            return None
+        return given
+
+
+def _coprime(size: int) -> int:
+    """A number near the golden section of ``size`` that shares no factor with it."""
+    found = max(1, int(size * 0.618))
+    while _gcd(found, size) != 1:
+        found += 1
+    return found
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def cpu_space(graph: Graph) -> Space:
+    """What the C++ template of a graph can be varied by."""
+    flat = not graph.has_rows
+    sums = any(n.kind is Kind.REDUCE and n.op == "sum" for n in graph.nodes)
+    made = [
+        Parameter(name="width", choices=("4", "8", "16"), default="16",
+                  why="floats per vector"),
+        Parameter(name="unroll", choices=("1", "2", "4", "8"), default="2",
+                  why="vectors in flight hide latency"),
+        Parameter(name="tile",
+                  choices=("2", "4", "8", "16", "32", "64") if flat else ("1", "2", "4", "8", "16"),
+                  default="16" if flat else "4",
+                  why="KiB elements per task" if flat else "rows per task"),
+        Parameter(name="schedule", choices=("static", "dynamic", "guided"), default="static",
+                  why="how threads share the tasks", ordered=False),
+        Parameter(name="threads", choices=("1", "all"), default="all", why="one thread starts at once"),
+        Parameter(name="serial_below", choices=("0", "4096", "16384", "65536"), 
+                  default="16384" if graph.ops() & COSTLY else "65536",
+                  why="small inputs are not worth waking threads for"),
+    ]  # fmt: skip
+    if graph.result.shape is Shape.FULL:
+        made.append(
+            Parameter(
+                name="stores",
+                choices=("plain", "stream"),
+                default="plain",
+                why="outputs that nobody reads soon need no cache",
+                ordered=False,
+            )
+        )
+    if graph.ops() & POLYNOMIAL:
+        made.append(
+            Parameter(
+                name="math",
+                choices=("poly", "libm"),
+                default="poly",
+                safe="libm",
+                why="polynomials run in vectors",
+                ordered=False,
+            )
+        )
+    if sums:
+        made.append(
+            Parameter(
+                name="accumulate",
+                choices=("lanes", "blocked", "double"),
+                safe="double",
+                default="lanes",
+                why="how partial sums are kept",
+                ordered=False,
+            )
+        )
+    if can_keep(graph):
+        made.append(
+            Parameter(
+                name="keep",
+                choices=("recompute", "scratch"),
+                default="scratch",
+                why="values kept between sweeps cost no second exp",
+                ordered=False,
+            )
+        )
+    if onlines(graph):
+        made.append(
+            Parameter(
+                name="passes",
+                choices=("multi", "online"),
+                default="multi",
+                safe="multi",
+                why="maximum and sum in one sweep",
+                ordered=False,
+            )
+        )
+    return Space(template="flat" if flat else "rows", parameters=tuple(made),
+                 seeds=_seeds(made, _CPU_SEEDS))  # fmt: skip
+
+
+_CPU_SEEDS: tuple[Parameters, ...] = (
+    {},
+    {"unroll": "4", "stores": "stream"},
+    {"passes": "online", "keep": "recompute", "unroll": "4"},
+    {"tile": "8", "schedule": "dynamic"},
+    {"unroll": "1", "tile": "16"},
+    {"width": "8", "unroll": "4", "accumulate": "blocked"},
+)
+
+_TRITON_SEEDS: tuple[Parameters, ...] = (
+    {},
+    {"warps": "8"},
+    {"rows": "4", "warps": "4"},
+    {"block": "4096", "warps": "8"},
+    {"programs": "1056", "evict": "first"},
+    {"block": "2048", "passes": "online"},
+)
+
+
+def triton_space(graph: Graph) -> Space:
+    """What the Triton template of a graph can be varied by."""
+    flat = not graph.has_rows
+    made = [
+        Parameter(name="block", choices=("256", "512", "1024", "2048", "4096", "8192"),
+                  default="1024" if flat else "2048",
+                  why="elements per step" if flat else "elements per step of a long row"),
+        Parameter(name="warps", choices=("1", "2", "4", "8", "16"), default="4",
+                  why="warps per program"),
+        Parameter(name="programs", choices=("0", "264", "1056", "4224"), default="0",
+                  why="0 is one per tile; otherwise programs stay and take the next"),
+        Parameter(name="evict", choices=("none", "first"), default="none", ordered=False,
+                  why="inputs that are read once should leave the cache first"),
+    ]  # fmt: skip
+    if not flat:
+        made += [
+            Parameter(name="rows", choices=("1", "2", "4", "8"), default="1",
+                      why="rows per program"),
+            Parameter(name="whole", choices=("1024", "4096", "16384", "65536"), default="16384",
+                      why="rows up to this length stay in registers"),
+        ]  # fmt: skip
+    if onlines(graph):
+        made.append(
+            Parameter(
+                name="passes",
+                choices=("multi", "online"),
+                default="multi",
+                safe="multi",
+                why="maximum and sum in one sweep",
+                ordered=False,
+            )
+        )
+    return Space(template="flat" if flat else "rows", parameters=tuple(made),
+                 seeds=_seeds(made, _TRITON_SEEDS))  # fmt: skip
+
+
+def _seeds(
+    parameters: list[Parameter], wanted: tuple[Parameters, ...]
+) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Those seeds that say something about these parameters, each once."""
+    choices = {each.name: each.choices for each in parameters}
+    defaults = {each.name: each.default for each in parameters}
+    found: list[tuple[tuple[str, str], ...]] = []
+    for each in wanted:
+        kept = tuple(
+            (k, v) for k, v in each.items() if v in choices.get(k, ()) and defaults[k] != v
+        )
+        if kept not in found:
+            found.append(kept)
+    return tuple(found)

@@ -1,0 +1,79 @@
+"""From a task to candidates: the graph is read once, then any choice of parameters is written."""
+
+from dataclasses import dataclass
+
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import UsageError
+from kernelsmith.propose.rules.cpp_source import CppSource
+from kernelsmith.propose.rules.graph import Graph, Kind
+from kernelsmith.propose.rules.module_source import candidate_source
+from kernelsmith.propose.rules.names import pointers
+from kernelsmith.propose.rules.reader import read_graph
+from kernelsmith.propose.rules.source import Module, read_module
+from kernelsmith.propose.rules.space import Parameters, Space, cpu_space, triton_space
+from kernelsmith.propose.rules.triton_source import TritonSource
+
+BACKENDS = ("cpu", "triton")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """One task's graph with its space, ready to be written for one backend."""
+
+    backend: str
+    module: Module
+    graph: Graph
+    space: Space
+
+    def source(self, chosen: Parameters) -> str:
+        """A stand-alone candidate; the same parameters give the same text."""
+        if self.backend == "cpu":
+            kernel = f'lib = cpp(\n    r"""\n{CppSource(self.graph, chosen).text()}""",\n    flags=["-fno-math-errno", "-fno-trapping-math"],\n)'
+            imports, launch = "from kernelsmith.kernels import cpp", _cpp_launch(self.graph)
+        else:
+            made = TritonSource(self.graph, chosen)
+            kernel, launch = made.text(), made.launch()
+            imports = "import triton\nimport triton.language as tl"
+        return candidate_source(
+            self.module, self.graph, header=self.space.header(chosen), words=self._words(),
+            imports=imports, kernel=kernel, launch=launch,
+        )  # fmt: skip
+
+    def _words(self) -> str:
+        how = "each row by itself" if self.graph.has_rows else "one flat stretch"
+        behind = " behind the library's product" if self.graph.prefix else ""
+        return f"One fused kernel{behind}, {how}."
+
+    def own(self, source: str) -> dict[str, str] | None:
+        """The parameters of a candidate that this template wrote; ``None`` of any other text."""
+        chosen = self.space.read(source)
+        return chosen if chosen is not None and self.source(chosen) == source else None
+
+
+def template_for(task: Task, backend: str) -> Template:
+    """Read a task.
+
+    Raises:
+        NotRecognised: It holds something that the rules do not know.
+        UsageError: There are no templates for this backend.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(f"rules write for {' and '.join(BACKENDS)}, not for {backend!r}")
+    graph = read_graph(task)
+    space = cpu_space(graph) if backend == "cpu" else triton_space(graph)
+    return Template(backend=backend, module=read_module(task), graph=graph, space=space)
+
+
+def _cpp_launch(graph: Graph) -> list[str]:
+    tensors = [graph.nodes[n].text for n in pointers(graph)]
+    numbers = [graph.nodes[n].text for n in graph.of(Kind.NUMBER)]
+    like = graph.shaped_like
+    return [
+        "run = {",
+        "    torch.float32: lib.run_float32,",
+        "    torch.bfloat16: lib.run_bfloat16,",
+        "    torch.float16: lib.run_float16,",
+        f"}}[{like}.dtype]",
+        f"run({', '.join([*tensors, 'out', 'rows', 'dim', *numbers])})",
+        "return out",
+    ]

@@ -1,0 +1,39 @@
+"""Cosine similarity of pairs of rows."""
+
+import torch
+import torch.nn.functional as F
+
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return F.cosine_similarity(a, b, dim=-1)
+
+
+def get_inputs(rows=1024, dim=768):
+    return [torch.randn(rows, dim), torch.randn(rows, dim)]
+
+
+def get_init_inputs():
+    return []
+
+
+def get_workloads():
+    return [
+        {
+            "name": "sentence pairs, 1024",
+            "inputs": {"rows": 1024, "dim": 768},
+        },
+        {
+            "name": "clip pairs, 512",
+            "inputs": {"rows": 512, "dim": 512},
+        },
+        {
+            "name": "gpu: sentence pairs, 32768",
+            "inputs": {"rows": 32768, "dim": 768},
+        },
+        {
+            "name": "odd width",
+            "inputs": {"rows": 47, "dim": 301},
+            "held_out": True,
+        },
+    ]

@@ -1,0 +1,39 @@
+"""Rows scaled to length one, as embeddings are before a search."""
+
+import torch
+import torch.nn.functional as F
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return F.normalize(x, p=2.0, dim=-1)
+
+
+def get_inputs(rows=1024, dim=768):
+    return [torch.randn(rows, dim)]
+
+
+def get_init_inputs():
+    return []
+
+
+def get_workloads():
+    return [
+        {
+            "name": "sentence embeddings, 1024",
+            "inputs": {"rows": 1024, "dim": 768},
+        },
+        {
+            "name": "clip embeddings, 2048",
+            "inputs": {"rows": 2048, "dim": 512},
+        },
+        {
+            "name": "gpu: embeddings, 65536",
+            "inputs": {"rows": 65536, "dim": 768},
+        },
+        {
+            "name": "odd width",
+            "inputs": {"rows": 53, "dim": 387},
+            "held_out": True,
+        },
+    ]

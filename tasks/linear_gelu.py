@@ -1,0 +1,47 @@
+"""A linear layer with bias, then GELU."""
+
+import torch
+import torch.nn.functional as F
+
+
+class Model(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.linear = torch.nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        return F.gelu(self.linear(x))
+
+
+def get_inputs(rows=256, inputs=256):
+    return [torch.randn(rows, inputs)]
+
+
+def get_init_inputs(inputs=256, outputs=1024):
+    return [inputs, outputs]
+
+
+def get_workloads():
+    return [
+        {
+            "name": "small mlp, 256 tokens",
+            "inputs": {"rows": 256, "inputs": 256},
+            "init": {"inputs": 256, "outputs": 1024},
+        },
+        {
+            "name": "narrow mlp, 512 tokens",
+            "inputs": {"rows": 512, "inputs": 128},
+            "init": {"inputs": 128, "outputs": 512},
+        },
+        {
+            "name": "gpu: gpt2 mlp, 2048 tokens",
+            "inputs": {"rows": 2048, "inputs": 768},
+            "init": {"inputs": 768, "outputs": 3072},
+        },
+        {
+            "name": "odd sizes",
+            "inputs": {"rows": 37, "inputs": 101},
+            "init": {"inputs": 101, "outputs": 203},
+            "held_out": True,
+        },
+    ]

@@ -1,0 +1,93 @@
+"""From options to a configuration, and how a suite shares one budget."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelsmith.cli.choices import MODEL, config_from, notes_on
+from kernelsmith.cli.main import parser
+from kernelsmith.cli.suite import share
+from kernelsmith.run.config import Budget
+from kernelsmith.run.result import Result
+from kernelsmith.run.stopping import Stop
+
+
+def chosen(*words):
+    args = parser().parse_args(["optimize", "task.py", *words])
+    config = config_from(args)
+    return config, list(notes_on(config, args))
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu_and_no_model(monkeypatch):
+    monkeypatch.setenv("KERNELSMITH_TRITON", "interpreter")
+    monkeypatch.delenv(MODEL, raising=False)
+
+
+def test_without_a_model_the_rules_write_and_that_is_said_in_one_line():
+    config, notes = chosen()
+    assert config.proposer.kind == "rules"
+    (said,) = [note for note in notes if "rules" in note]
+    assert "no model is configured" in said
+    assert "--model NAME --base-url URL" in said
+
+
+def test_rules_by_request_need_no_explanation():
+    assert not any("rules" in note for note in chosen("--proposer", "rules")[1])
+
+
+def test_a_gpu_makes_triton_the_default(monkeypatch):
+    assert chosen()[0].backend == "cpu"
+    monkeypatch.setenv("KERNELSMITH_TRITON", "gpu")
+    assert chosen()[0].backend == "triton"
+    assert chosen("--backend", "cpu")[0].backend == "cpu"
+
+
+def test_a_model_makes_it_the_proposer():
+    config, notes = chosen("--model", "m", "--base-url", "http://localhost:8000/v1")
+    assert config.proposer.kind == "llm"
+    (model,) = config.proposer.models
+    assert (model.name, model.base_url) == ("m", "http://localhost:8000/v1")
+    assert not any("rules" in note for note in notes)
+
+
+def test_a_model_may_be_named_by_the_environment(monkeypatch):
+    monkeypatch.setenv(MODEL, "m")
+    assert [model.name for model in chosen()[0].proposer.models] == ["m"]
+
+
+def test_models_share_an_endpoint_or_have_one_each():
+    one, two = "http://a:1/v1", "http://b:2/v1"
+    names = ("--model", "m", "--model", "n")
+    shared = chosen(*names, "--base-url", one)[0].proposer.models
+    assert [model.base_url for model in shared] == [one, one]
+    each = chosen(*names, "--base-url", one, "--base-url", two)[0].proposer.models
+    assert [model.base_url for model in each] == [one, two]
+    assert [model.base_url for model in chosen(*names)[0].proposer.models] == [None, None]
+
+
+def test_every_limit_of_the_budget_has_an_option():
+    words = ("--steps", "7", "--target", "2.5", "--budget-usd", "3", "--budget-tokens", "1000")
+    budget = chosen(*words, "--budget-seconds", "60")[0].budget
+    assert (budget.steps, budget.target_speedup, budget.usd) == (7, 2.5, 3.0)
+    assert (budget.tokens, budget.seconds) == (1000, 60.0)
+
+
+def a_result(**spent):
+    usual = {"tokens": 0, "usd": None, "elapsed_s": 0.0}
+    return Result(
+        folder=Path("runs/add"), stop=Stop.STEPS, steps=5, best=None, confirmed=False,
+        **{**usual, **spent},
+    )  # fmt: skip
+
+
+def test_a_suite_shares_what_is_left_evenly():
+    whole = Budget(steps=5, usd=10.0, tokens=1000, seconds=100.0)
+    assert share(whole, [], 4) == Budget(steps=5, usd=2.5, tokens=250, seconds=25.0)
+    done = [a_result(usd=1.0, tokens=700, elapsed_s=10.0)]
+    assert share(whole, done, 3) == Budget(steps=5, usd=3.0, tokens=100, seconds=30.0)
+
+
+def test_a_suite_ends_when_something_is_used_up():
+    assert share(Budget(usd=1.0), [a_result(usd=1.0)], 1) is None
+    assert share(Budget(), [a_result(usd=1.0, tokens=10**9)], 1) == Budget()
