@@ -24,8 +24,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,triton,agent]'
 	@touch $@
 
-demo: setup  ## Judge a bundled kernel on this machine's CPU and show the verdict.
-	$(BIN)/kernelsmith evaluate tasks/rms_norm.py examples/rms_norm_cpu.py
+demo: setup  ## Make a bundled task faster on this machine's CPU and show how much.
+	$(BIN)/kernelsmith optimize tasks/rms_norm.py --preset quick --steps 6 --budget-seconds 60
 
 test: setup lint  ## Lint, types and all tests that need no GPU and little time.
 	$(BIN)/python -m pytest -m "not slow" --durations=10
@@ -34,7 +34,7 @@ test-full: setup lint  ## The same with the slow tests.
 	$(BIN)/python -m pytest --durations=20
 
 check: setup lint  ## Lint, types and the tests that start no process: under a minute.
-	$(BIN)/python -m pytest tests/domain tests/evaluate/checks tests/evaluate/timing tests/evaluate/backends/test_null.py tests/test_layers.py
+	$(BIN)/python -m pytest tests/domain tests/evaluate/checks tests/evaluate/timing tests/evaluate/backends/test_null.py tests/search tests/test_layers.py
 
 lint: setup
 	$(BIN)/ruff check .

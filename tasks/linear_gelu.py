@@ -13,25 +13,25 @@ class Model(torch.nn.Module):
         return F.gelu(self.linear(x))
 
 
-def get_inputs(rows=256, inputs=256):
+def get_inputs(rows=256, inputs=48):
     return [torch.randn(rows, inputs)]
 
 
-def get_init_inputs(inputs=256, outputs=1024):
+def get_init_inputs(inputs=48, outputs=768):
     return [inputs, outputs]
 
 
 def get_workloads():
     return [
         {
-            "name": "small mlp, 256 tokens",
-            "inputs": {"rows": 256, "inputs": 256},
-            "init": {"inputs": 256, "outputs": 1024},
+            "name": "patches of 4 by 4 to 768, 256 of them",
+            "inputs": {"rows": 256, "inputs": 48},
+            "init": {"inputs": 48, "outputs": 768},
         },
         {
-            "name": "narrow mlp, 512 tokens",
-            "inputs": {"rows": 512, "inputs": 128},
-            "init": {"inputs": 128, "outputs": 512},
+            "name": "one head of 64 to 512, 512 tokens",
+            "inputs": {"rows": 512, "inputs": 64},
+            "init": {"inputs": 64, "outputs": 512},
         },
         {
             "name": "gpu: gpt2 mlp, 2048 tokens",

@@ -27,8 +27,8 @@ def get_workloads():
             "inputs": {"rows": 256, "dim": 1000},
         },
         {
-            "name": "gpu: vocabulary of 32000, 1024 tokens",
-            "inputs": {"rows": 1024, "dim": 32000},
+            "name": "gpu: vocabulary of 32000, 256 tokens",
+            "inputs": {"rows": 256, "dim": 32000},
         },
         {
             "name": "odd width",

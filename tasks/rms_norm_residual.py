@@ -36,8 +36,8 @@ def get_workloads():
             "init": {"dim": 2048},
         },
         {
-            "name": "gpu: llama-8b prefill, 4096 rows",
-            "inputs": {"rows": 4096, "dim": 4096},
+            "name": "gpu: llama-8b prefill, 2048 rows",
+            "inputs": {"rows": 2048, "dim": 4096},
             "init": {"dim": 4096},
         },
         {

@@ -28,8 +28,8 @@ def get_workloads():
             "inputs": {"rows": 256, "dim": 1536},
         },
         {
-            "name": "gpu: llama-8b prefill, 1024 rows",
-            "inputs": {"rows": 1024, "dim": 14336},
+            "name": "gpu: llama-8b prefill, 512 rows",
+            "inputs": {"rows": 512, "dim": 14336},
         },
         {
             "name": "odd width",

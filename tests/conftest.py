@@ -16,5 +16,5 @@ def _why_not(marker: str) -> str | None:
 def pytest_collection_modifyitems(items):
     for item in items:
         for marker in ("triton", "maca"):
-            if marker in item.keywords and (reason := _why_not(marker)):
+            if item.get_closest_marker(marker) and (reason := _why_not(marker)):
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -22,7 +22,15 @@ MAY_IMPORT = {
     "report": {"domain", "errors", "run"},
     "testing": {"domain", "errors", "evaluate", "propose", "search"},
     "cli": {
-        "api", "domain", "errors", "evaluate", "search", "propose", "run", "report", "__version__",
+        "api",
+        "domain",
+        "errors",
+        "evaluate",
+        "search",
+        "propose",
+        "run",
+        "report",
+        "__version__",
     },
 }
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kernelsmith.domain.task import Library, Weights
+from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.tasks import load_candidate, load_task
+from kernelsmith.evaluate.tasks import fitting, load_candidate, load_task
 
 MODEL = """
 import torch
@@ -112,3 +112,15 @@ def test_missing_folder_binary_and_empty_files_are_told_apart(tmp_path):
     (tmp_path / "empty.py").write_text("\n")
     with pytest.raises(UsageError, match="is empty"):
         load_candidate(tmp_path / "empty.py", "cpu")
+
+
+def test_workloads_for_other_hardware_are_left_out():
+    workloads = (Workload(name="small"), Workload(name="gpu: large"), Workload(name="cpu: tiny"))
+    task = Task(name="t", source="", workloads=workloads)
+    assert [each.name for each in fitting(task, gpu=False).workloads] == ["small", "cpu: tiny"]
+    assert [each.name for each in fitting(task, gpu=True).workloads] == ["small", "gpu: large"]
+
+
+def test_a_task_for_other_hardware_alone_stays_as_it_is():
+    task = Task(name="t", source="", workloads=(Workload(name="gpu: large"),))
+    assert fitting(task, gpu=False) == task

@@ -65,7 +65,7 @@ def _start(args: argparse.Namespace) -> int:
         RunConfig(), backend=backend, seed=args.seed, concurrency=args.at_once,
         budget=Budget(steps=args.steps), proposer=ProposerSpec(kind="agent"),
     )  # fmt: skip
-    task = load_task(args.task, backend=backend if backend != "triton" else "cpu")
+    task = load_task(args.task, backend=backend)
     begin(task, args.out, config)
     waiting = len(orders_of(args.out))
     print(f"{args.out}: {waiting} briefs wait; next: kernelsmith agent ask {args.out} -n {waiting}")

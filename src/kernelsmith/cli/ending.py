@@ -75,7 +75,8 @@ def _headline(ended: Ended) -> Text:
     result = ended.result
     evaluation = result.best.evaluation if result.best else None
     if evaluation is None:
-        return Text("no kernel passed", style="bold red")
+        said = "stopped before any kernel passed" if result.stopped else "no kernel passed"
+        return Text(said, style="bold red")
     if evaluation.timing is None:
         return Text("right, but not timed on this machine", style="bold yellow")
     ratio = evaluation.timing.speedup

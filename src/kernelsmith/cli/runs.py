@@ -46,7 +46,12 @@ def write_report(folder: Path, recorded: Recorded, numbers: Numbers) -> Path:
     from kernelsmith.report.page import page
     from kernelsmith.run.best import replace_file
 
-    about = about_of(recorded, folder=str(folder), axes=axes_of(recorded))
+    about = about_of(
+        recorded,
+        folder=str(folder),
+        axes=axes_of(recorded),
+        has_parent=len(numbers.lineage) > 1,
+    )
     path = folder / REPORT
     replace_file(path, page(numbers, about))
     return path

@@ -19,6 +19,9 @@ from kernelsmith.run.proposers import make_proposer
 from kernelsmith.run.result import Result
 from kernelsmith.run.start import JOURNAL, resume, start
 
+_STOPPING = "stopping: what is under way is finished first; Ctrl-C again stops at once"
+_AT_ONCE = "stopping at once"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -38,7 +41,7 @@ def load(path: Path, backend: str) -> Task:
 
     if backend == "null":
         return Task(name=path.stem, source=read_source(path, "task"), entry="expression")
-    return load_task(path)
+    return load_task(path, backend=backend)
 
 
 def new_folder(parent: Path, name: str) -> Path:
@@ -118,8 +121,11 @@ async def _gone(make: Callable[[], Run], say: Say) -> Result:
     going = asyncio.create_task(run.go())
     await asyncio.sleep(0)  # the run's own handlers are in place now, and are replaced
 
+    asked: list[str] = []
+
     def stop() -> None:
-        say("stopping: what is under way is finished first; Ctrl-C again stops at once")
+        say(_AT_ONCE if asked else _STOPPING)
+        asked.append("to stop")
         run.stop()
 
     loop = asyncio.get_running_loop()

@@ -40,6 +40,19 @@ def load_task(path: Path, run_workloads: OpenWorkloads | None = None) -> Task:
     return _with_workloads(task, said, path)
 
 
+def fitting(task: Task, *, gpu: bool) -> Task:
+    """Leave out workloads that are meant for other hardware, by the beginning of their names.
+
+    Those named ``gpu: ...`` would take a processor minutes, those named ``cpu: ...`` are too small
+    for a GPU. Where nothing would be left to time, all stay.
+    """
+    other = "cpu:" if gpu else "gpu:"
+    kept = tuple(each for each in task.workloads if not each.name.startswith(other))
+    if all(each.held_out for each in kept):
+        return task
+    return dataclasses.replace(task, workloads=kept)
+
+
 def load_candidate(path: Path, backend: str) -> Candidate:
     """Read one candidate file."""
     source = read_source(path, "candidate")

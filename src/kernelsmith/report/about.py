@@ -24,8 +24,17 @@ class About:
     """What to type to see it, go on, or run it again: a word on it, and the command."""
 
 
-def about_of(recorded: Recorded, *, folder: str = "", axes: tuple[Axis, ...] = ()) -> About:
-    """Read a journal's header; ``folder`` is where the run lives, for the commands."""
+def about_of(
+    recorded: Recorded, *, folder: str = "", axes: tuple[Axis, ...] = (), has_parent: bool = True
+) -> About:
+    """Read a journal's header.
+
+    Args:
+        recorded: The journal.
+        folder: Where the run lives, for the commands; none are given without it.
+        axes: Names for what the archive's cells are made of.
+        has_parent: Whether the winner can be held against its parent.
+    """
     header = recorded.header
     config = recorded.config
     return About(
@@ -39,22 +48,23 @@ def about_of(recorded: Recorded, *, folder: str = "", axes: tuple[Axis, ...] = (
             *header.versions,
             *_settings(config),
         ),
-        commands=commands_for(folder, 2 * config.budget.steps) if folder else (),
+        commands=_commands(folder, 2 * config.budget.steps, has_parent) if folder else (),
     )
 
 
-def commands_for(folder: str, steps: int) -> tuple[tuple[str, str], ...]:
+def _commands(folder: str, steps: int, has_parent: bool) -> tuple[tuple[str, str], ...]:
     """What a person does next with a run's folder."""
     where = shlex.quote(folder)
     task, best, config = (
         shlex.quote(f"{folder}/{name}") for name in ("task.py", "best.py", "config.toml")
     )
+    changed = (("See what the winner changed", f"kernelsmith diff {where} parent best"),)
     return (
         ("Judge the winner again, for a number to quote",
          f"kernelsmith evaluate {task} {best} --effort thorough"),
         ("Look at a step, with its brief, reply and verdict",
          f"kernelsmith show {where} --step 0"),
-        ("See what the winner changed", f"kernelsmith diff {where} parent best"),
+        *(changed if has_parent else ()),
         ("Go on with the run", f"kernelsmith resume {where} --steps {steps}"),
         ("Run it again from the start",
          f"kernelsmith optimize {task} --config {config} --out {shlex.quote(folder + '-again')}"),

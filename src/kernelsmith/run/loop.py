@@ -259,7 +259,8 @@ class Run:
 
     async def _final(self) -> Exemplar | None:
         """Judge the best once more, with fresh inputs; where it fails, the next best."""
-        recorded = self._recorded_final
+        # A run that was given more steps has another end than the one it had before.
+        recorded = self._recorded_final if self.search.told == len(self._steps) else None
         if recorded is not None and recorded.evaluation is not None:
             return _exemplar(recorded.candidate, recorded.evaluation)
         for candidate in self._finalists():

@@ -110,7 +110,13 @@ class LocalPool:
         # A thread cannot be stopped: the bench is free when it has come back, not when whoever
         # waited for it has given up.
         task = asyncio.ensure_future(work)
-        task.add_done_callback(lambda _: self._free.put_nowait(bench))
+
+        def back(done: asyncio.Future[T]) -> None:
+            self._free.put_nowait(bench)
+            if not done.cancelled():
+                done.exception()  # seen here where whoever asked has gone
+
+        task.add_done_callback(back)
         return await asyncio.shield(task)
 
 

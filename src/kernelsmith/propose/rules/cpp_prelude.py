@@ -8,6 +8,9 @@ VECTORS = """\
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
+#if defined(__AVX512F__) && {width} == 16
+#define ZMM  // a vector is a register of this machine
+#endif
 constexpr int W = {width};   // floats per vector
 constexpr int U = {unroll};  // vectors per step, each with an accumulator of its own
 typedef float vec __attribute__((vector_size(4 * W), aligned(4)));
@@ -55,14 +58,12 @@ template <class T> static inline vec load(const T* p, Part at) {{
   for (int k = 0; k < at.n; ++k) v[k] = float(p[at.i + k]);
   return v;
 }}
-#if defined(__AVX512F__)
+#ifdef ZMM
 static inline vec load(const float* p, Part at) {{
-  if constexpr (W == 16) return (vec)_mm512_maskz_loadu_ps((1u << at.n) - 1, p + at.i);
-  return load<float>(p, at);
+  return (vec)_mm512_maskz_loadu_ps((1u << at.n) - 1, p + at.i);
 }}
 static inline void store(float* p, Part at, vec v) {{
-  if constexpr (W == 16) return _mm512_mask_storeu_ps(p + at.i, (1u << at.n) - 1, (__m512)v);
-  for (int k = 0; k < at.n; ++k) p[at.i + k] = v[k];
+  _mm512_mask_storeu_ps(p + at.i, (1u << at.n) - 1, (__m512)v);
 }}
 #endif
 {store}
@@ -193,6 +194,14 @@ static inline vec vmax(vec a, vec b) { return ((a > b) | (a != a)) ? a : b; }
 static inline vec vmin(vec a, vec b) { return ((a < b) | (a != a)) ? a : b; }
 static inline float vmax(float a, float b) { return a > b || a != a ? a : b; }
 static inline float vmin(float a, float b) { return a < b || a != a ? a : b; }
+static inline vec capped(vec x, float low, float high) {  // NaN stays
+#ifdef ZMM
+  return (vec)_mm512_max_ps((__m512)splat(low), _mm512_min_ps((__m512)splat(high), (__m512)x));
+#else
+  x = x > high ? splat(high) : x;
+  return x < low ? splat(low) : x;
+#endif
+}
 static inline vec vabs(vec x) { return (vec)((ivec)x & 0x7fffffff); }
 static inline vec vsqrt(vec x) {
   vec y;
@@ -220,15 +229,15 @@ static inline vec vpow(vec x, vec e) {
 POLYNOMIALS = {
     "exp": """\
 static inline vec scaled(vec p, vec n) {  // p * 2^n, subnormals included
-#if defined(__AVX512F__)
-  if constexpr (W == 16) return (vec)_mm512_scalef_ps((__m512)p, (__m512)n);
-#endif
+#ifdef ZMM
+  return (vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
   const ivec k = __builtin_convertvector(n, ivec), h = k >> 1;
   return p * (vec)((h + 127) << 23) * (vec)((k - h + 127) << 23);
+#endif
 }
 static inline vec vexp(vec x) {  // 2^n * (1 + r + r^2 q(r)), |r| <= ln(2) / 2: 1 ulp
-  x = x > 89.0f ? splat(89.0f) : x;
-  x = x < -104.0f ? splat(-104.0f) : x;
+  x = capped(x, -104.0f, 89.0f);
   const vec n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
   const vec r = (x - n * 0.693145751953125f) - n * 1.42860682e-6f;
   vec q = splat(1.3950476e-3f);
@@ -271,8 +280,7 @@ static inline vec vsigmoid(vec x) { return 1.0f / (1.0f + vexp(-x)); }
 """,
     "tanh": """\
 static inline vec vtanh(vec x) {  // x p(x^2) / q(x^2) up to 9, beyond which it is 1: 3 ulp
-  x = x > 9.0f ? splat(9.0f) : x;
-  x = x < -9.0f ? splat(-9.0f) : x;
+  x = capped(x, -9.0f, 9.0f);
   const vec z = x * x;
   vec p = splat(1.33546765e-8f);
   p = p * z + 2.06090936e-5f;
@@ -289,8 +297,7 @@ static inline vec vtanh(vec x) {  // x p(x^2) / q(x^2) up to 9, beyond which it 
 """,
     "erf": """\
 static inline vec verf(vec x) {  // x p(x^2) / q(x^2) up to 3.925, beyond which it is 1: 4 ulp
-  x = x > 3.925f ? splat(3.925f) : x;
-  x = x < -3.925f ? splat(-3.925f) : x;
+  x = capped(x, -3.925f, 3.925f);
   const vec z = x * x;
   vec p = splat(2.04601020e-6f);
   p = p * z + 2.84845388e-4f;

@@ -52,10 +52,7 @@ class CppSource:
         reduces = {graph.nodes[n].op for s in self.plan.sweeps for n in s.reduces}
         if "sum" in reduces:
             text += prelude.SUMS[p["accumulate"]]
-        for op, name, worst, sign in (
-            ("max", "Max", "-INFINITY", ">"),
-            ("min", "Min", "INFINITY", "<"),
-        ):
+        for op, name, worst in (("max", "Max", "-INFINITY"), ("min", "Min", "INFINITY")):
             if op in reduces:
                 text += prelude.EXTREME.format(name=name, worst=worst, pick=f"v{op}")
         if any(sweep.online for sweep in self.plan.sweeps):
@@ -91,7 +88,7 @@ class CppSource:
                 "    static thread_local std::vector<float> scratch;  // what later sweeps read"
             )
             lines.append(
-                f"    if (int64_t(scratch.size()) < {len(kept)} * dim) scratch.resize({len(kept)} * dim);"
+                f"    scratch.resize(std::max<size_t>(scratch.size(), {len(kept)} * dim));"
             )
             lines += [
                 f"    float* kept{n} = scratch.data() + {i} * dim;" for i, n in enumerate(kept)
@@ -110,9 +107,8 @@ class CppSource:
         lines = []
         for i, n in enumerate(totals):
             lines.append(f"  double sum{n} = 0;")
-            lines.append(
-                f"  for (int64_t b = 0; b < blocks; ++b) sum{n} += partial[b * {len(totals)} + {i}];"
-            )
+            lines.append("  for (int64_t b = 0; b < blocks; ++b)")
+            lines.append(f"    sum{n} += partial[b * {len(totals)} + {i}];")
             lines.append(f"  const double r{n} = sum{n};")
             self._rows_done.add(n)
         if self.graph.result.shape is Shape.SCALAR:

@@ -49,7 +49,7 @@ class Known:
         return dict(zip(self.names, args, strict=False)) | dict(keywords)
 
 
-def plain(value: Value, what: str) -> float | int | bool | str | None | tuple[object, ...]:
+def plain(value: Value, what: str) -> float | int | bool | str | tuple[object, ...] | None:
     """A value that decides the form of the kernel, so that it must be known now."""
     known = value.known if isinstance(value, Late) else value
     if isinstance(known, bool | int | float | str | tuple) or known is None:

@@ -95,8 +95,10 @@ class Graph:
         """Whether the kernel must know where a row ends; if not, all is one flat stretch."""
         totalled = {n.args[0] for n in self.nodes if n.kind is Kind.TOTAL}
         return any(
-            n.shape in (Shape.COLUMN, Shape.ROW, Shape.SQUEEZED)
-            and not (i in totalled and n.kind is Kind.REDUCE and self._users(i) == 1)
+            (
+                n.shape in (Shape.COLUMN, Shape.ROW, Shape.SQUEEZED)
+                and not (i in totalled and n.kind is Kind.REDUCE and self._users(i) == 1)
+            )
             or (n.kind is Kind.COUNT and n.text == "dim" and n.op != "all")
             for i, n in enumerate(self.nodes)
         )
@@ -171,12 +173,20 @@ class Builder:
             return None
         x, y = a.value, b.value
         try:
-            value = {
-                "add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y,
-                "div": lambda: x / y, "pow": lambda: x**y, "max": lambda: max(x, y),
-                "min": lambda: min(x, y),
-            }[op]()  # fmt: skip
-        except (KeyError, ArithmeticError):
+            match op:
+                case "add":
+                    value = x + y
+                case "sub":
+                    value = x - y
+                case "mul":
+                    value = x * y
+                case "div":
+                    value = x / y
+                case "pow":
+                    value = x**y
+                case _:
+                    return None
+        except ArithmeticError:
             return None
         return self.constant(value) if isinstance(value, float) else None
 

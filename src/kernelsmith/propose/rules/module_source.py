@@ -1,9 +1,10 @@
-"""The Python around a kernel: the reference's constructor, and a forward that checks and launches."""
+"""The Python around a kernel: the reference's constructor, a forward that launches it."""
 
 import ast
 import copy
 
-from kernelsmith.propose.rules.graph import Graph, Kind, Shape
+from kernelsmith.propose.rules.graph import Graph, Shape
+from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.source import Module
 
 _TEMPLATE = '''\
@@ -100,35 +101,46 @@ def _constructor(function: ast.FunctionDef) -> ast.FunctionDef:
 
 def _prepared(graph: Graph) -> list[str]:
     """Products first, then everything dense, checked and with a place for the output."""
+    names = pointers(graph)
     lines = [f"{name} = {text}" for name, text in graph.prefix]
     products = {name for name, _ in graph.prefix}
-    leaves = [graph.nodes[n] for n in graph.of(Kind.INPUT, Kind.PARAMETER)]
-    for node in leaves:
-        if node.kind is Kind.INPUT and node.text not in products:
-            lines.append(f"{node.text} = {node.text}.contiguous()")
-    like, trailing = graph.shaped_like, graph.trailing
-    lines.append(f"dim = {like}.shape[{-trailing}:].numel()")
-    lines.append(f"rows = {like}.numel() // dim if {like}.numel() else 0")
-    for node in leaves:
-        if node.text == like:
-            continue
-        want = {
-            Shape.FULL: f"{node.text}.shape != {like}.shape",
-            Shape.COLUMN: f"{node.text}.shape != {like}.shape[{-trailing}:]",
-            Shape.ROW: f"{node.text}.numel() != rows",
-            Shape.SQUEEZED: f"{node.text}.numel() != rows",
-            Shape.SCALAR: f"{node.text}.numel() != 1",
-        }[node.shape]
-        lines.append(f"if {want} or {node.text}.dtype != {like}.dtype:")
-        lines.append(f'    raise ValueError("{node.text} does not fit {like}")')
-    return lines + [_output(graph)]
+    for number, name in names.items():
+        text = graph.nodes[number].text
+        dense = "" if text in products else ".contiguous()"
+        if name != text or dense:
+            lines.append(f"{name} = {text}{dense}")
+    like = local(graph)
+    size = "shape[-1]" if graph.trailing == 1 else f"shape[{-graph.trailing}:].numel()"
+    lines.append(f"dim = {like}.{size}")
+    lines.append(f"rows = {like}.numel() // dim if dim else 0")
+    wanted = {
+        Shape.FULL: f"{{0}}.shape == {like}.shape",
+        Shape.COLUMN: "{0}.numel() == dim",
+        Shape.ROW: "{0}.numel() == rows",
+        Shape.SQUEEZED: "{0}.numel() == rows",
+        Shape.SCALAR: "{0}.numel() == 1",
+    }
+    for number, name in names.items():
+        if name != like:
+            fits = wanted[graph.nodes[number].shape].format(name)
+            lines.append(f"if not ({fits} and {name}.dtype is {like}.dtype):")
+            lines.append(f'    raise ValueError("{name} does not fit {like}")')
+    return [*lines, _output(graph)]
+
+
+def local(graph: Graph) -> str:
+    """The variable in ``forward`` whose shape the output follows."""
+    return next(
+        name for number, name in pointers(graph).items()
+        if graph.nodes[number].text == graph.shaped_like
+    )  # fmt: skip
 
 
 def _output(graph: Graph) -> str:
-    like, trailing = graph.shaped_like, graph.trailing
+    like, trailing = local(graph), graph.trailing
     match graph.result.shape:
         case Shape.FULL:
-            own = any(name == like for name, _ in graph.prefix)
+            own = any(name == graph.shaped_like for name, _ in graph.prefix)
             return f"out = {like}" if own else f"out = torch.empty_like({like})"
         case Shape.ROW:
             kept = f"(*{like}.shape[:{-trailing}], {', '.join(['1'] * trailing)})"

@@ -4,9 +4,14 @@ import re
 
 from kernelsmith.propose.rules.graph import Graph, Kind
 
-_TAKEN = {"out", "rows", "dim", "size", "tile", "block", "blocks", "row", "start", "length", "last",
-          "at", "u", "W", "U", "T", "vec", "scratch", "partial", "float", "double", "int",
-          "at_row", "inside", "programs", "count", "load", "store", "sweep"}  # fmt: skip
+_TAKEN = {
+    "out", "rows", "dim", "size", "tile", "tiles", "block", "blocks", "row", "start", "length",
+    "last", "at", "u", "W", "U", "T", "vec", "ivec", "dvec", "scratch", "partial", "float",
+    "double", "int", "load", "store", "sweep", "only", "splat", "lanes", "at_row", "inside",
+    "there", "first", "flat", "whole", "looped", "finish", "kernel", "short", "programs", "count",
+    "lib", "RUN", "self", "torch", "tl", "triton",
+}  # fmt: skip
+"""Names that the templates use themselves."""
 
 
 def pointers(graph: Graph) -> dict[int, str]:
@@ -14,7 +19,11 @@ def pointers(graph: Graph) -> dict[int, str]:
     found: dict[int, str] = {}
     for number in graph.of(Kind.INPUT, Kind.PARAMETER):
         name = re.sub(r"\W", "_", graph.nodes[number].text.removeprefix("self."))
-        while name in _TAKEN or name in found.values() or re.fullmatch(r"[svrak]\d+", name):
+        while (
+            name in _TAKEN
+            or name in found.values()
+            or re.fullmatch(r"([svramet]|total|sum|kept)\d+", name)
+        ):
             name += "_"
         found[number] = name
     return found

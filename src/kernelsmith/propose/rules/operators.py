@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from kernelsmith.propose.rules.graph import Builder, Node, Kind, NotRecognised, Shape
+from kernelsmith.propose.rules.graph import Builder, Kind, Node, NotRecognised, Shape
 
 
 class Operators:

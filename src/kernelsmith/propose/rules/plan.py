@@ -153,7 +153,7 @@ def _costly(graph: Graph) -> set[int]:
     """Full values that take a costly operator to make."""
     found: set[int] = set()
     for number, node in enumerate(graph.nodes):
-        if node.shape is Shape.FULL and node.kind is not Kind.INPUT:
-            if node.op in COSTLY or found & set(node.args):
-                found.add(number)
+        made = node.shape is Shape.FULL and node.kind is not Kind.INPUT
+        if made and (node.op in COSTLY or found & set(node.args)):
+            found.add(number)
     return found

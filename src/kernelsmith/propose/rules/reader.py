@@ -203,7 +203,7 @@ class _Reader:
         for name, value in given:
             try:
                 settings[name] = self.module.plain(value)
-            except (Unknown, NotRecognised):
+            except NotRecognised:
                 settings[name] = Late(text=f"{path}.{name}")
         if len(made.args) > len(names):
             raise NotRecognised(f"rules do not know {kind}")
@@ -257,10 +257,10 @@ class _Reader:
         for each in args:
             try:
                 found = self.module.plain(each)
-            except NotRecognised:
-                found = 0  # one number, not the same in all workloads
             except Unknown:
                 return None, None
+            except NotRecognised:
+                found = 0  # one number, not the same in all workloads
             dims += found if isinstance(found, tuple) else [found]
         return len(dims), 1 if dims and all(each == 1 for each in dims) else None
 
@@ -317,7 +317,7 @@ class _Reader:
     ) -> Value:
         if not isinstance(held, Tensor):
             raise NotRecognised(f"rules do not know the method .{name}()")
-        if name in ("t", "transpose") and held.text and held.node is None or name == "t":
+        if (name in ("t", "transpose") and held.text and held.node is None) or name == "t":
             inside = ", ".join(_text(each) for each in args)
             return Tensor(node=None, text=f"{held.text}.{name}({inside})")
         if name == "transpose" and held.text:
@@ -471,10 +471,10 @@ def _attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                 name, value = target.attr, node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "register_buffer" and isinstance(node.args[0], ast.Constant):
-                name = str(node.args[0].value)
-                value = ast.Call(func=node.func, args=node.args[1:], keywords=[])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
+            match node.args:
+                case [ast.Constant(value=str() as name), made, *_]:
+                    value = ast.Call(func=node.func, args=[made], keywords=[])
         if name is not None and value is not None:
             if name in found:
                 twice.add(name)

@@ -1,4 +1,4 @@
-"""What a task's file says about itself, read and never run: constants, constructor, input shapes."""
+"""A task's file, read and never run: constants, constructor, input shapes."""
 
 import ast
 import math
@@ -16,8 +16,11 @@ _MAKERS = {"rand", "randn", "ones", "zeros", "empty", "full", "randn_like", "ten
 _INTEGERS = {"randint", "arange", "randperm"}
 
 
-class Unknown(Exception):
+class Unknown(NotRecognised):
     """An expression whose value cannot be told without running it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"rules cannot tell the value of `{text[:60]}`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

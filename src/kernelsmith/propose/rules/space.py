@@ -127,8 +127,9 @@ def cpu_space(graph: Graph) -> Space:
                   why="KiB elements per task" if flat else "rows per task"),
         Parameter(name="schedule", choices=("static", "dynamic", "guided"), default="static",
                   why="how threads share the tasks", ordered=False),
-        Parameter(name="threads", choices=("1", "all"), default="all", why="one thread starts at once"),
-        Parameter(name="serial_below", choices=("0", "4096", "16384", "65536"), 
+        Parameter(name="threads", choices=("1", "all"), default="all",
+                  why="one thread starts at once"),
+        Parameter(name="serial_below", choices=("0", "4096", "16384", "65536"),
                   default="16384" if graph.ops() & COSTLY else "65536",
                   why="small inputs are not worth waking threads for"),
     ]  # fmt: skip

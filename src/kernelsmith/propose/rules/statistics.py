@@ -10,7 +10,7 @@ from kernelsmith.propose.rules.space import Parameters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Counts and mean log speed-ups, by parameter and value. Never changed: ``with_step`` is new."""
+    """Counts and log speed-ups, by parameter and value; ``with_step`` gives new ones."""
 
     seen: Mapping[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
     """How often a value was judged right, and the sum of the logs of its speed-ups."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.rules.cpp_source import CppSource
-from kernelsmith.propose.rules.graph import Graph, Kind
-from kernelsmith.propose.rules.module_source import candidate_source
+from kernelsmith.propose.rules.graph import Graph, Kind, NotRecognised
+from kernelsmith.propose.rules.module_source import candidate_source, local
 from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.reader import read_graph
 from kernelsmith.propose.rules.source import Module, read_module
@@ -14,6 +14,19 @@ from kernelsmith.propose.rules.space import Parameters, Space, cpu_space, triton
 from kernelsmith.propose.rules.triton_source import TritonSource
 
 BACKENDS = ("cpu", "triton")
+
+_LIBRARY = '''\
+lib = cpp(
+    r"""
+{text}""",
+    flags=["-fno-math-errno", "-fno-trapping-math"],
+)
+RUN = {{
+    torch.float32: lib.run_float32,
+    torch.bfloat16: lib.run_bfloat16,
+    torch.float16: lib.run_float16,
+}}
+'''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +41,7 @@ class Template:
     def source(self, chosen: Parameters) -> str:
         """A stand-alone candidate; the same parameters give the same text."""
         if self.backend == "cpu":
-            kernel = f'lib = cpp(\n    r"""\n{CppSource(self.graph, chosen).text()}""",\n    flags=["-fno-math-errno", "-fno-trapping-math"],\n)'
+            kernel = _LIBRARY.format(text=CppSource(self.graph, chosen).text())
             imports, launch = "from kernelsmith.kernels import cpp", _cpp_launch(self.graph)
         else:
             made = TritonSource(self.graph, chosen)
@@ -60,20 +73,13 @@ def template_for(task: Task, backend: str) -> Template:
     if backend not in BACKENDS:
         raise UsageError(f"rules write for {' and '.join(BACKENDS)}, not for {backend!r}")
     graph = read_graph(task)
+    if backend == "triton" and "pow" in graph.ops():
+        raise NotRecognised("rules do not know a general power in Triton")
     space = cpu_space(graph) if backend == "cpu" else triton_space(graph)
     return Template(backend=backend, module=read_module(task), graph=graph, space=space)
 
 
 def _cpp_launch(graph: Graph) -> list[str]:
-    tensors = [graph.nodes[n].text for n in pointers(graph)]
     numbers = [graph.nodes[n].text for n in graph.of(Kind.NUMBER)]
-    like = graph.shaped_like
-    return [
-        "run = {",
-        "    torch.float32: lib.run_float32,",
-        "    torch.bfloat16: lib.run_bfloat16,",
-        "    torch.float16: lib.run_float16,",
-        f"}}[{like}.dtype]",
-        f"run({', '.join([*tensors, 'out', 'rows', 'dim', *numbers])})",
-        "return out",
-    ]
+    given = ", ".join([*pointers(graph).values(), "out", "rows", "dim", *numbers])
+    return [f"RUN[{local(graph)}.dtype]({given})", "return out"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kernelsmith.propose.rules.graph import Graph, Kind, NotRecognised, Shape
+from kernelsmith.propose.rules.graph import Graph, Kind, Shape
 from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.plan import Plan, Sweep, computed, plan, roots
 
@@ -48,8 +48,6 @@ class TritonSource:
     """Writes the kernels of one graph, and the lines that launch them."""
 
     def __init__(self, graph: Graph, parameters: Mapping[str, str]) -> None:
-        if "pow" in graph.ops():
-            raise NotRecognised("rules do not know a general power in Triton")
         self.graph = graph
         self.parameters = parameters
         self.plan: Plan = plan(graph, keep=False, online=parameters.get("passes") == "online")
@@ -79,7 +77,7 @@ class TritonSource:
     def _flat(self) -> str:
         lines = self._signature("flat", "BLOCK")
         lines += [
-            "    size = rows.to(tl.int64) * dim",
+            "    size = tl.cast(rows, tl.int64) * dim",
             "    first = tl.program_id(0).to(tl.int64)",
             *[f"    total{n} = tl.zeros([BLOCK], tl.float32)" for n in self.totals],
             "    for tile in range(first, tl.cdiv(size, BLOCK), tl.num_programs(0)):",
@@ -173,12 +171,12 @@ class TritonSource:
             value = f"tl.where(inside, {self._name(node.args[0])}, {_WORST[node.op]})"
             inner.append(f"a{n} = {_PICK[node.op].format(f'a{n}', value)}")
         for pair in sweep.online:
-            m, a = f"m{pair.total}", f"a{pair.total}"
+            m, a, t = f"m{pair.total}", f"a{pair.total}", f"t{pair.total}"
             inner += [
-                f'x = tl.where(inside, {self._name(pair.over)}, float("-inf"))',
-                f"e = tl.exp(-tl.abs(x - {m}))",
-                f"{a} = tl.where(x > {m}, {a} * e + 1.0, {a} + e)",
-                f"{m} = tl.where(x > {m}, x, {m})",
+                f'{t} = tl.where(inside, {self._name(pair.over)}, float("-inf"))',
+                f"e{pair.total} = tl.exp(-tl.abs({t} - {m}))",
+                f"{a} = tl.where({t} > {m}, {a} * e{pair.total} + 1.0, {a} + e{pair.total})",
+                f"{m} = tl.where({t} > {m}, {t}, {m})",
             ]
         if sweep.writes:
             inner.append(self._store())
@@ -205,7 +203,7 @@ class TritonSource:
         if node.kind is Kind.NUMBER:
             return f"s{n}"
         if node.kind is Kind.COUNT:
-            return node.text
+            return f"tl.cast({node.text}, tl.float32)"
         if node.kind is Kind.VIEW:
             return self._name(node.args[0])
         return f"v{n}" if self._wide(n) else f"r{n}"
@@ -272,10 +270,13 @@ class TritonSource:
         lines += [f"    {line}" for line in self._values([self.graph.output])]
         return "\n".join([*lines, f"    tl.store(out, {self._name(self.graph.output)})"])
 
+    def _like(self) -> int:
+        return next(n for n in self.pointers if self.graph.nodes[n].text == self.graph.shaped_like)
+
     def launch(self) -> list[str]:
         """Python that launches the kernels and returns the output."""
-        p, like = self.parameters, self.graph.shaped_like
-        tensors = [self.graph.nodes[n].text for n in self.pointers]
+        p, like = self.parameters, self.pointers[self._like()]
+        tensors = list(self.pointers.values())
         numbers = [self.graph.nodes[n].text for n in self.numbers]
         target = "partial" if self.totals else "out"
         given = ", ".join([*tensors, target, "rows", "dim", *numbers])

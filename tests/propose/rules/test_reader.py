@@ -1,0 +1,75 @@
+"""What the rules recognise, and what they say of the rest."""
+
+import ast
+
+import pytest
+from rule_tasks import KNOWN, UNKNOWN, a_task
+
+from kernelsmith.propose.rules.graph import Kind, NotRecognised, Shape
+from kernelsmith.propose.rules.plan import onlines, plan
+from kernelsmith.propose.rules.reader import read_graph
+
+FORMS = {
+    "chain": (False, Shape.FULL, 0, 1), "swiglu": (False, Shape.FULL, 0, 1),
+    "bias": (True, Shape.FULL, 0, 1), "sum": (True, Shape.SQUEEZED, 1, 1),
+    "kept_mean": (True, Shape.FULL, 1, 2), "max": (True, Shape.SQUEEZED, 2, 1),
+    "softmax": (True, Shape.FULL, 2, 3), "log_softmax": (True, Shape.FULL, 2, 3),
+    "logsumexp": (True, Shape.ROW, 2, 2), "layer_norm": (True, Shape.FULL, 2, 3),
+    "swish_sum": (True, Shape.SQUEEZED, 1, 1), "cosine": (True, Shape.SQUEEZED, 3, 1),
+    "mse": (False, Shape.SCALAR, 1, 1), "row_mean": (True, Shape.SCALAR, 2, 2),
+    "linear": (True, Shape.FULL, 0, 1), "linear_softmax": (True, Shape.FULL, 2, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_task_becomes_the_graph_that_it_computes(name):
+    graph = read_graph(KNOWN[name])
+    has_rows, shape, reduces, sweeps = FORMS[name]
+    assert graph.has_rows is has_rows
+    assert graph.result.shape is shape
+    assert len(graph.of(Kind.REDUCE)) == reduces
+    assert len(plan(graph, keep=False, online=False).sweeps) == sweeps
+
+
+@pytest.mark.parametrize("says", UNKNOWN)
+def test_what_is_not_recognised_is_named_in_one_line(says):
+    with pytest.raises(NotRecognised) as caught:
+        read_graph(UNKNOWN[says])
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_online_sweep_takes_the_place_of_two():
+    graph = read_graph(KNOWN["softmax"])
+    assert len(onlines(graph)) == 1
+    assert len(plan(graph, keep=False, online=True).sweeps) == 2
+
+
+def test_only_what_a_later_sweep_reads_again_is_kept():
+    graph = read_graph(KNOWN["gelu_softmax"])
+    first, second, third = plan(graph, keep=True, online=False).sweeps
+    assert len(first.keeps) == 1  # gelu
+    assert [graph.nodes[n].op for n in second.keeps] == ["exp"]
+    assert third.keeps == ()
+
+
+def test_equal_expressions_are_computed_once():
+    graph = read_graph(a_task("return torch.exp(x) + torch.exp(x)"))
+    assert [n.op for n in graph.nodes].count("exp") == 1
+
+
+def test_a_number_that_differs_between_workloads_is_read_at_call_time():
+    graph = read_graph(KNOWN["number"])
+    assert [n.text for n in graph.nodes if n.kind is Kind.NUMBER] == ["self.s"]
+
+
+def test_a_product_stays_the_librarys_and_its_bias_is_fused():
+    graph = read_graph(KNOWN["linear"])
+    assert graph.prefix == (("product", "torch.nn.functional.linear(x, self.fc.weight)"),)
+    assert "self.fc.bias" in [n.text for n in graph.nodes]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_known_task_is_read(name):
+    ast.parse(KNOWN[name].source)
+    assert read_graph(KNOWN[name]).nodes
