@@ -1,4 +1,4 @@
-"""Triton kernels compiled for Hopper, without a GPU: the interpreter checks no types."""
+"""The Triton kernels compiled for an H200, which needs no GPU: the interpreter checks no types."""
 
 import importlib.util
 import re
