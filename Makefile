@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 demo: setup  ## Make a bundled task faster on this machine's CPU and show how much.
-	$(BIN)/kernelsmith optimize tasks/rms_norm.py --preset quick --steps 6 --budget-seconds 60
+	$(BIN)/kernelsmith optimize tasks/logsumexp.py --preset quick --steps 6 --budget-seconds 60
 
 test: setup lint  ## Lint, types and all tests that need no GPU and little time.
 	$(BIN)/python -m pytest -m "not slow" --durations=10

@@ -31,9 +31,9 @@ _MOST_WARMUPS = 8
 _WARM_FAULTS = 32
 """A side whose batch touches more new pages than this is still growing its memory."""
 _JUDGED_FROM_US = 400.0
-_COLD_US = 100.0
+_COLD_US = 150.0
 """What a first launch may take longer than the next ones."""
-_LEEWAY = 0.3
+_LEEWAY = 0.45
 """Share of a whole batch that a few launches may take beyond their own share."""
 _FEW_BYTES = 32 << 20
 """Weights up to this size change a little before every sample; larger ones once per pair."""
