@@ -84,19 +84,24 @@ class Lane:
 
     def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
         """Run the source and construct what it defines, building what it asks for."""
+        self._load(source, entry, setup, function=function, more={})
+
+    def _load(
+        self, source: str, entry: str, setup: Setup, *, function: bool, more: dict[str, object]
+    ) -> None:
         with Arena.of_leaves(setup.leaves) as arena:
             reply = self._ask(
                 {
                     "do": "load", "source": source, "entry": entry, "function": function,
                     "threads": self._threads, "seed": setup.seed, "init": setup.init,
                     "keywords": setup.keywords, "leaves": arena.layout[0],
-                    "dtype": setup.dtype, "training": setup.training,
+                    "dtype": setup.dtype, "training": setup.training, **more,
                 },
                 fds=[arena.fd],
             )  # fmt: skip
         if "missing" in reply:
             raise ProgramFailed(Verdict.BUILD_FAILED, f"the source defines no {entry}")
-        self._note_state(reply.get("state"))
+        self._note(reply)
         self.prepares = bool(reply.get("prepare"))
 
     def state_mismatch(self, state: State) -> str | None:
@@ -185,10 +190,8 @@ class Lane:
                 found.append(spec)
             elif position >= len(addresses):
                 found.append("missing in this launch")
-            elif spec.span_bytes > _MAX_OUTPUT_BYTES or min(spec.strides, default=0) < 0:
-                found.append(f"not a plausible tensor: {spec}")
             else:
-                found.append(self._tensor(addresses[position], spec))
+                found.append(self._found(addresses[position], spec))
         return found
 
     def buffer(self, key: str, like: Tensor | Spec) -> Found | str:
@@ -198,7 +201,7 @@ class Lane:
         spec, address = self._state[key]
         if (spec.dtype, spec.shape) != (like.dtype, like.shape) or not spec.is_dense:
             return f"of another form: {spec}"
-        return self._tensor(address, spec)
+        return self._found(address, spec)
 
     def release(self, launches: Launches) -> None:
         """Write over the outputs, then let the program forget them."""
@@ -327,7 +330,14 @@ class Lane:
             raise ProgramFailed(Verdict.BUILD_FAILED, str(reply["refused_build"]))
         return reply
 
-    def _tensor(self, address: int, spec: Spec) -> Tensor | str:
+    def _note(self, reply: dict[str, Any]) -> None:
+        """Take over what a reply says about the program's memory."""
+        self._note_state(reply.get("state"))
+
+    def _found(self, address: int, spec: Spec) -> Found | str:
+        """What lies at an address that the process named, or why that is nothing."""
+        if spec.span_bytes > _MAX_OUTPUT_BYTES or min(spec.strides, default=0) < 0:
+            return f"not a plausible tensor: {spec}"
         if spec.count == 0:
             return from_bytes(bytearray(), spec)
         try:

@@ -9,15 +9,14 @@ from typing import Any
 
 from kernelsmith.domain.evaluation import Kernel, Verdict
 from kernelsmith.errors import EvaluationLost
-from kernelsmith.evaluate.arena import Arena
 from kernelsmith.evaluate.builder import Artifact, BuildFailed
 from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.lane import NONSENSE, Lane, read_spec
 from kernelsmith.evaluate.sandbox.process import Child
-from kernelsmith.evaluate.tensors import Spec, Tensor
-from kernelsmith.evaluate.values import Found, InputSet, Launches, Setup, State
+from kernelsmith.evaluate.tensors import Spec
+from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
 from kernelsmith.kernels import BuildRequest
 
 _MOST_KERNELS = 64
@@ -72,25 +71,16 @@ class DeviceLane(Lane):
         return self._oracle.room
 
     def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
-        """Run the source and construct what it defines."""
+        """Run the source and construct what it defines, from what its earlier processes left."""
         self._source = source
         known = self._settled.get(source, Settled())
-        with Arena.of_leaves(setup.leaves) as arena:
-            reply = self._ask(
-                {
-                    "do": "load", "source": source, "entry": entry, "function": function,
-                    "threads": self._threads, "seed": setup.seed, "init": setup.init,
-                    "keywords": setup.keywords, "leaves": arena.layout[0],
-                    "dtype": setup.dtype, "training": setup.training,
-                    "template": str(self._template) if self._template else None,
-                    "choices": known.choices, "cache": known.files,
-                },
-                fds=[arena.fd],
-            )  # fmt: skip
-        if "missing" in reply:
-            raise ProgramFailed(Verdict.BUILD_FAILED, f"the source defines no {entry}")
-        self._note(reply)
-        self.prepares = bool(reply.get("prepare"))
+        self._load(
+            source, entry, setup, function=function,
+            more={
+                "template": str(self._template) if self._template else None,
+                "choices": known.choices, "cache": known.files,
+            },
+        )  # fmt: skip
 
     def weights(self, state: State, *, first: bool, prepare: bool = False) -> None:
         """Give the program the reference's weights; later ones without its knowledge."""
@@ -179,28 +169,6 @@ class DeviceLane(Lane):
         while len(self._settled) >= _MOST_SETTLED:
             self._settled.popitem(last=False)
         self._settled[self._source] = Settled(choices, files if isinstance(files, dict) else {})
-
-    def outputs(self, launches: Launches, index: int) -> Sequence[Found | str]:
-        """Where one launch's outputs lie; a text says why one is no plain tensor."""
-        found: list[Found | str] = []
-        addresses = launches.addresses[index] if index < len(launches.addresses) else ()
-        for position, spec in enumerate(launches.specs):
-            if isinstance(spec, str):
-                found.append(spec)
-            elif position >= len(addresses):
-                found.append("missing in this launch")
-            else:
-                found.append(self._placed(addresses[position], spec))
-        return found
-
-    def buffer(self, key: str, like: Tensor | Spec) -> Found | str:
-        """One of the program's buffers as it is now, if it has the form of ``like``."""
-        if key not in self._state:
-            return "missing"
-        spec, address = self._state[key]
-        if (spec.dtype, spec.shape) != (like.dtype, like.shape) or not spec.is_dense:
-            return f"of another form: {spec}"
-        return self._placed(address, spec)
 
     def release(self, launches: Launches) -> None:
         """Write over the outputs, then let the program forget them."""
@@ -316,7 +284,7 @@ class DeviceLane(Lane):
                 return base, handle
         return None
 
-    def _placed(self, address: int, spec: Spec) -> Placed | str:
+    def _found(self, address: int, spec: Spec) -> Placed | str:
         start, size = self._base
         if spec.count == 0:
             return Placed(allocation="arena", offset=0, spec=spec)
@@ -329,7 +297,7 @@ class DeviceLane(Lane):
 
     def _state_place(self, key: str) -> Placed:
         spec, address = self._state[key]
-        place = self._placed(address, spec)
+        place = self._found(address, spec)
         if isinstance(place, str):
             raise ProgramFailed(Verdict.WRONG, f"{key} lies {place}")
         return place

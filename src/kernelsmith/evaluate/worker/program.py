@@ -6,7 +6,7 @@ import random
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from types import ModuleType
 
@@ -19,6 +19,12 @@ from kernelsmith.evaluate.worker.trees import describe, flatten, unflatten
 
 FILE = "candidate.py"
 Message = dict[str, object]
+Verb = Callable[[Message, list[int]], Message]
+_COMPILATION = (
+    "CompilationError", "CompileTimeAssertionFailure", "PTXASError",
+    "UnsupportedLanguageConstruct", "OutOfResources",
+)  # fmt: skip
+"""How Triton says that a kernel does not build; it is not imported here to be asked."""
 
 
 class Program:
@@ -103,13 +109,7 @@ class Program:
             for arguments, keywords in calls:
                 keep(forward(*arguments, **keywords))
         self._outputs = outputs
-        first: list[torch.Tensor] = []
-        tree = flatten(outputs[0], first, by_key=True) if outputs else None
-        return {
-            "addresses": _addresses(outputs),
-            "tree": tree,
-            "leaves": [describe(leaf) for leaf in first],
-        }
+        return placed(outputs)
 
     def release(self, _: Message, __: list[int]) -> Message:
         """Let go of the last outputs; the judge has read them and written over them."""
@@ -132,7 +132,7 @@ def serve(control: socket.socket, fds: list[int]) -> None:
     del fds
     program = Program(control)
     gc.disable()  # a collection in the middle of a sample would be charged to its side
-    verbs: dict[str, Callable[[Message, list[int]], Message]] = {
+    verbs: dict[str, Verb] = {
         "load": program.load,
         "weights": program.weights,
         "arrange": program.arrange,
@@ -140,6 +140,11 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         "release": program.release,
         "modules": program.modules,
     }
+    answer(control, verbs)
+
+
+def answer(control: socket.socket, verbs: Mapping[str, Verb]) -> None:
+    """Turn each message into a reply, whatever the candidate does meanwhile."""
     while True:
         message, passed = receive(control)
         try:
@@ -147,8 +152,28 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         except builds.BuildRefused as error:
             reply = {"refused_build": str(error)}
         except BaseException as error:  # whatever the candidate raises is its own doing
-            reply = {"error": explain(error)}
+            reply = {"error": explain(error), "compiling": _is_compilation(error)}
         send(control, reply)
+
+
+def _is_compilation(error: BaseException | None) -> bool:
+    """Whether Triton's compiler said no, here or on the way."""
+    while error is not None:
+        if type(error).__name__ in _COMPILATION:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def placed(outputs: list[object]) -> Message:
+    """Say where every output lies, and what the first launch's look like."""
+    first: list[torch.Tensor] = []
+    tree = flatten(outputs[0], first, by_key=True) if outputs else None
+    return {
+        "addresses": _addresses(outputs),
+        "tree": tree,
+        "leaves": [describe(leaf) for leaf in first],
+    }
 
 
 def execute(source: str) -> ModuleType:

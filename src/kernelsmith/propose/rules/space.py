@@ -1,5 +1,6 @@
 """Parameters of the templates: which there are for a graph, their values, and the header line."""
 
+import math
 import random
 import re
 from collections.abc import Mapping
@@ -101,15 +102,19 @@ class Space:
 def _coprime(size: int) -> int:
     """A number near the golden section of ``size`` that shares no factor with it."""
     found = max(1, int(size * 0.618))
-    while _gcd(found, size) != 1:
+    while math.gcd(found, size) != 1:
         found += 1
     return found
 
 
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
+_PASSES = Parameter(
+    name="passes",
+    choices=("multi", "online"),
+    default="multi",
+    safe="multi",
+    why="maximum and sum in one sweep",
+    ordered=False,
+)
 
 
 def cpu_space(graph: Graph) -> Space:
@@ -176,16 +181,7 @@ def cpu_space(graph: Graph) -> Space:
             )
         )
     if onlines(graph):
-        made.append(
-            Parameter(
-                name="passes",
-                choices=("multi", "online"),
-                default="multi",
-                safe="multi",
-                why="maximum and sum in one sweep",
-                ordered=False,
-            )
-        )
+        made.append(_PASSES)
     return Space(template="flat" if flat else "rows", parameters=tuple(made),
                  seeds=_seeds(made, _CPU_SEEDS))  # fmt: skip
 
@@ -231,16 +227,7 @@ def triton_space(graph: Graph) -> Space:
                       why="rows up to this length stay in registers"),
         ]  # fmt: skip
     if onlines(graph):
-        made.append(
-            Parameter(
-                name="passes",
-                choices=("multi", "online"),
-                default="multi",
-                safe="multi",
-                why="maximum and sum in one sweep",
-                ordered=False,
-            )
-        )
+        made.append(_PASSES)
     return Space(template="flat" if flat else "rows", parameters=tuple(made),
                  seeds=_seeds(made, _TRITON_SEEDS))  # fmt: skip
 

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import torch
 
-from kernelsmith.evaluate.sandbox.channel import receive, send
-from kernelsmith.evaluate.worker import builds
 from kernelsmith.evaluate.worker.cuda import driver, kernels
 from kernelsmith.evaluate.worker.cuda.memory import Mapped
-from kernelsmith.evaluate.worker.program import Message, Program, explain
-from kernelsmith.evaluate.worker.trees import describe, flatten, unflatten
+from kernelsmith.evaluate.worker.program import Message, Program, answer, explain, placed
+from kernelsmith.evaluate.worker.trees import flatten, unflatten
 
 _MOST_BYTES = 16 << 20
 _WARM = 2
@@ -97,7 +95,7 @@ class DeviceProgram(Program):
         end.synchronize()
         self._outputs = outputs
         said = {"event_us": 1000.0 * begin.elapsed_time(end), "persisting": _persisting()}
-        return said | self._placed(outputs)
+        return said | placed(outputs)
 
     def where(self, _: Message, __: list[int]) -> Message:
         """Say which allocations the current outputs and weights lie in."""
@@ -136,7 +134,7 @@ class DeviceProgram(Program):
         torch.cuda.synchronize()
         count = sum(1 for _ in driver.nodes(graph.raw_cuda_graph()))
         said = {"segments": self._segments(), "nodes": count, "persisting": _persisting()}
-        return said | self._placed(outputs)
+        return said | placed(outputs)
 
     def replay_from(self, message: Message, _: list[int]) -> Message:
         """Replay only the last launches: each must do its work without those before it."""
@@ -198,15 +196,6 @@ class DeviceProgram(Program):
                 keep(forward(*arguments, **keywords))
         return outputs
 
-    def _placed(self, outputs: list[object]) -> Message:
-        first: list[torch.Tensor] = []
-        tree = flatten(outputs[0], first, by_key=True) if outputs else None
-        return {
-            "addresses": _addresses(outputs),
-            "tree": tree,
-            "leaves": [describe(leaf) for leaf in first],
-        }
-
     def _segments(self) -> list[list[object]]:
         """Base, size and handle of each allocation that outputs and weights lie in."""
         found: dict[int, list[object]] = {}
@@ -252,19 +241,6 @@ def _persisting() -> int:
         return 0  # a device without such a cache
 
 
-def _addresses(outputs: list[object]) -> list[list[int]]:
-    address = torch.Tensor.data_ptr
-    found = []
-    for output in outputs:
-        if type(output) is torch.Tensor:
-            found.append([address(output)])
-            continue
-        leaves: list[torch.Tensor] = []
-        flatten(output, leaves, by_key=True)
-        found.append([address(leaf) if leaf.layout is torch.strided else 0 for leaf in leaves])
-    return found
-
-
 def _cache() -> Path:
     """Where Triton compiles to: in this process's own scratch, wherever that is."""
     return Path(os.environ.get("TMPDIR", "/tmp")) / "triton"
@@ -308,24 +284,4 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         "forget": program.forget,
         "modules": program.modules,
     }
-    while True:
-        message, passed = receive(control)
-        try:
-            reply = verbs[str(message["do"])](message, passed)
-        except builds.BuildRefused as error:
-            reply = {"refused_build": str(error)}
-        except BaseException as error:  # whatever the candidate raises is its own doing
-            reply = {"error": explain(error), "compiling": _is_compilation(error)}
-        send(control, reply)
-
-
-def _is_compilation(error: BaseException) -> bool:
-    names = {type(each).__name__ for each in _chain(error)}
-    return bool(names & {"CompilationError", "CompileTimeAssertionFailure", "PTXASError",
-                         "UnsupportedLanguageConstruct", "OutOfResources"})  # fmt: skip
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    answer(control, verbs)
