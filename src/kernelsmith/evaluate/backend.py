@@ -177,6 +177,9 @@ class Backend(Protocol):
     name: str
     timed: bool
     """Whether its clock means anything; an interpreter's does not, and a pass says so."""
+    references: int
+    """How many tasks' references may stay open: each is a process, and on a device takes memory
+    that the next task may need."""
 
     def device(self) -> Device:
         """Name the device in use, or raise ``BackendUnavailable`` saying what is missing."""

@@ -14,8 +14,6 @@ from kernelsmith.evaluate.harness import JUDGE, Judge
 from kernelsmith.evaluate.settings import Settings
 
 _ATTEMPTS = 3
-_KEPT_OPEN = 4
-"""References that stay open: each is a process, and a suite may hold hundreds of tasks."""
 
 
 class Evaluator(Protocol):
@@ -91,7 +89,7 @@ class LocalEvaluator:
 
     def _judge_of(self, task: Task) -> Judge:
         if task not in self._judges:
-            while len(self._judges) >= _KEPT_OPEN:
+            while len(self._judges) >= self._backend.references:
                 self._forget(next(iter(self._judges)))
             self._judges[task] = Judge(self._backend, task, self._settings)
         return self._judges[task]

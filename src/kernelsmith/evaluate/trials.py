@@ -166,15 +166,16 @@ def _together(lane: Lane, examiner: Examiner, order: list[Trial]) -> Worst:
 
 
 def _batches(order: list[Trial], room: int | None) -> list[list[Trial]]:
-    """Cut into batches whose inputs fit; one launch alone always does."""
+    """Cut into batches whose inputs and outputs fit; one launch alone always does."""
     batches: list[list[Trial]] = []
     size = 0
     for trial in order:
-        if not batches or (room is not None and size + trial.inputs.nbytes > room):
+        needed = trial.inputs.nbytes + trial.answers.nbytes
+        if not batches or (room is not None and size + needed > room):
             batches.append([])
             size = 0
         batches[-1].append(trial)
-        size += trial.inputs.nbytes
+        size += needed
     return batches
 
 

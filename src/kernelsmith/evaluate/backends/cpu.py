@@ -26,6 +26,7 @@ class CpuBackend:
 
     name = "cpu"
     timed = True
+    references = 4
     _preload: tuple[str, ...] = (
         "torch",
         "kernelsmith.evaluate.worker.program",

@@ -284,6 +284,7 @@ class NullBackend:
 
     name = "null"
     timed = True
+    references = 4
 
     def device(self) -> Device:
         """No device."""

@@ -47,6 +47,7 @@ class CudaBackend:
 
     name = "triton"
     timed = True
+    references = 1
     stopwatch = DeviceStopwatch
 
     def __init__(self, *, cache: Path | None = None) -> None:

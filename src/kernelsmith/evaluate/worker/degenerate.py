@@ -4,6 +4,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelsmith.evaluate.worker.answers import Case
+from kernelsmith.evaluate.worker.closeness import close
 from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import flatten
 
@@ -46,9 +47,7 @@ def _outputs(case: Case, chosen: InputSet) -> list[torch.Tensor]:
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.shape == b.shape and torch.allclose(
-        a.double(), b.double(), rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True
-    )
+    return close(a, b, rtol=_TOLERANCE, atol=_TOLERANCE)
 
 
 def _constant(a: torch.Tensor) -> bool:

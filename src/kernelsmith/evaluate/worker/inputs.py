@@ -74,16 +74,29 @@ def _own(leaf: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
 Variant = Callable[[list[torch.Tensor], torch.Generator], list[torch.Tensor] | None]
 
 
-def _elementwise(change: Callable[[torch.Tensor, torch.Generator], torch.Tensor]) -> Variant:
+Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+_BLOCK = 1 << 26
+
+
+def _elementwise(change: Change) -> Variant:
     def apply(leaves: list[torch.Tensor], generator: torch.Generator) -> list[torch.Tensor] | None:
         if not any(leaf.is_floating_point() for leaf in leaves):
             return None
-        return [
-            change(leaf.double(), generator).to(leaf.dtype) if leaf.is_floating_point() else leaf
-            for leaf in leaves
-        ]
+        return [_changed(leaf, change, generator) for leaf in leaves]
 
     return apply
+
+
+def _changed(leaf: torch.Tensor, change: Change, generator: torch.Generator) -> torch.Tensor:
+    """Change one tensor in float64, a large one block by block: the recipe's may fill a device."""
+    if not leaf.is_floating_point():
+        return leaf
+    if leaf.numel() <= _BLOCK or not leaf.is_contiguous():
+        return change(leaf.double(), generator).to(leaf.dtype)
+    changed = torch.empty_like(leaf)
+    for into, part in zip(changed.view(-1).split(_BLOCK), leaf.view(-1).split(_BLOCK), strict=True):
+        into.copy_(change(part.double(), generator))
+    return changed
 
 
 def _on(like: torch.Tensor, generator: torch.Generator) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from kernelsmith.evaluate.worker.cuda import driver
 
 _CANDIDATE = "candidate"
 _REPEATS = 3
+_MOST_STEPS = 48
 _LAUNCH_US = 0.9
 """What a launch of no work takes inside a graph: it is nobody's merit and nobody's fault."""
 _compiled: list[tuple[int, Any]] = []
@@ -54,12 +55,12 @@ def _is_own(kernel: Any) -> bool:
 def shares(
     graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, *, launches: int
 ) -> list[dict[str, object]]:
-    """Time each function of a graph by switching all others off."""
+    """Time each function of a graph, by what it adds to those before it."""
     nodes = list(driver.nodes(graph.raw_cuda_graph()))
     groups: dict[tuple[int, str], list[driver.Node]] = {}
     for node in nodes:
         groups.setdefault((node.function, node.name), []).append(node)
-    times = _times(graph, stream, groups)
+    times = _times(graph, stream, nodes, launches)
     total = sum(times.values()) or 1.0
     own = _own()
     found = []
@@ -86,34 +87,50 @@ def shares(
 
 
 def _times(
-    graph: torch.cuda.CUDAGraph,
-    stream: torch.cuda.Stream,
-    groups: dict[tuple[int, str], list[driver.Node]],
+    graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, nodes: list[driver.Node], launches: int
 ) -> dict[tuple[int, str], float]:
-    if len(groups) == 1:
-        return {key: _replayed_us(graph, stream) for key in groups}
-    executable = graph.raw_cuda_graph_exec()
-    times = {}
-    switchable = {key for key, members in groups.items() if members[0].can_be_off}
-    for chosen in groups:
-        for key in switchable:
-            for node in groups[key]:
-                driver.enable(executable, node.handle, key == chosen)
-        spared = _LAUNCH_US * len(groups[chosen])
-        times[chosen] = max(_replayed_us(graph, stream) - spared, 0.01)
-    for key in switchable:
-        for node in groups[key]:
-            driver.enable(executable, node.handle, True)
+    """Microseconds of each function in one replay.
+
+    Every launch is replayed up to its first operation, its second, and so on, one after the other.
+    Nothing ever runs on what was not computed: with all others switched off, a library's kernel
+    has met an index out of range. Nothing hides behind what runs beside it. Launches of very many
+    operations are looked at in as many steps as time allows.
+    """
+    times = {(node.function, node.name): 0.0 for node in nodes}
+    chain = driver.chained(graph.raw_cuda_graph(), [node.handle for node in nodes])
+    if len(times) == 1:
+        times = {key: _replayed_us(chain, stream) for key in times}
+        chain.close()
+        return times
+    per = max(1, len(nodes) // launches)
+    steps = min(per, _MOST_STEPS)
+    both = list(zip(nodes, chain.handles, strict=True))
+    for node, handle in both:
+        if node.can_be_off:
+            driver.enable(chain.executable, handle, False)
+    begun, before = 0, _replayed_us(chain, stream)
+    for step in range(1, steps + 1):
+        stop = per * step // steps
+        fresh = [each for place, each in enumerate(both) if begun <= place % per < stop]
+        for node, handle in fresh:
+            if node.can_be_off:
+                driver.enable(chain.executable, handle, True)
+        after = _replayed_us(chain, stream)
+        gained = max(after - before - _LAUNCH_US * len(fresh), 0.01)
+        for node, _ in fresh:
+            times[(node.function, node.name)] += gained / len(fresh)
+        begun, before = stop, max(before, after)
+    chain.close()
     return times
 
 
-def _replayed_us(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream) -> float:
+def _replayed_us(chain: driver.Chain, stream: torch.cuda.Stream) -> float:
     times = []
     with torch.cuda.stream(stream):
         for _ in range(_REPEATS):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
-            graph.replay()
+            chain.launch(stream.cuda_stream)
             end.record()
             end.synchronize()
             times.append(1000.0 * begin.elapsed_time(end))

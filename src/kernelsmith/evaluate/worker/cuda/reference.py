@@ -39,6 +39,8 @@ _SMALL = 1 / 64
 costs seconds."""
 _KEPT_SHARE = 0.1
 """Of the device's memory, for input sets and again for answers that are kept at hand."""
+_IDLE_BYTES = 4 << 30
+"""What torch may keep for its next allocation."""
 
 
 class DeviceReference(Reference):
@@ -419,6 +421,8 @@ class DeviceReference(Reference):
         if not keep:
             self._drawn.clear()
             self._answered.clear()
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _IDLE_BYTES:
+            torch.cuda.empty_cache()  # the two sides need it more
         return super().release(message, fds)
 
     def _forget(self) -> None:
