@@ -9,7 +9,6 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,11 +17,11 @@ from kernelsmith.domain.evaluation import Coverage, Kernel, Roofline, Verdict
 from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import CallTiming, Pair, Ratio, WorkloadTiming
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
-from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.evidence import Evidence
 from kernelsmith.evaluate.cuda.floor import achieved_bytes_s, floor_us, impossible
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
+from kernelsmith.evaluate.cuda.sides import Disturbed, Samples, Side, Uncapturable, furthest
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
 from kernelsmith.evaluate.priority import prompt
@@ -45,31 +44,6 @@ _FEW_BYTES = 32 << 20
 _EXAMINED_S = 4.0
 """Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
 baseline's alone."""
-
-
-class _Uncapturable(Exception):
-    """A side cannot be captured into a graph; both are timed by plain launches then."""
-
-
-class _Disturbed(Exception):
-    """The baseline ran at another speed than alone; nothing of this pair counts."""
-
-
-@dataclass(slots=True)
-class _Side:
-    lane: DeviceLane
-    captured: Launches | None = None
-    """The outputs of the graph; none where launches are plain."""
-
-
-@dataclass(slots=True)
-class _Samples:
-    baseline: list[float] = field(default_factory=list)
-    candidate: list[float] = field(default_factory=list)
-
-    @property
-    def pair(self) -> Pair:
-        return Pair(baseline_us=tuple(self.baseline), candidate_us=tuple(self.candidate))
 
 
 class DeviceStopwatch:
@@ -98,6 +72,8 @@ class DeviceStopwatch:
         self._kernels: list[tuple[Kernel, float]] = []
         self._spent_s = 0.0
         self._set_bytes = 0
+        self._beside_itself = 0.0
+        """What the baseline takes beside another process of its own, where that had to be asked."""
         self._ours: frozenset[int] = frozenset()
         """Processes that were on the device when the pair began, and its own."""
 
@@ -117,11 +93,13 @@ class DeviceStopwatch:
             begun = time.monotonic()
             try:
                 timed, called = self._pair()
-            except _Uncapturable as why:
+            except Uncapturable as why:
                 self._graph, self._why_no_graph = False, str(why)
                 continue
-            except _Disturbed as why:
+            except Disturbed as why:
                 disturbed += 1
+                if disturbed == 2:
+                    self._beside_itself = self._twins()
                 if disturbed > 2:
                     raise ProgramFailed(
                         Verdict.CHEATED, f"slows the other side down: {why}"
@@ -164,7 +142,7 @@ class DeviceStopwatch:
         with self._backend.exclusive():
             setup = self._oracle.workload(self._workload, self._draw())
             self._look_at_the_reference(setup)
-            baseline = _Side(cast(DeviceLane, self._open_baseline(setup)))
+            baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
                 there = self._backend.gpu.pids() or frozenset()
                 # The baseline's own number among them says that the driver counts as we do.
@@ -174,15 +152,15 @@ class DeviceStopwatch:
                 baseline.lane.close()
                 self._oracle.release()
 
-    def _beside(self, baseline: _Side, setup: Setup) -> tuple[Pair, Pair | None]:
+    def _beside(self, baseline: Side, setup: Setup) -> tuple[Pair, Pair | None]:
         if self._count is None:
             self._count = self._calibrate(baseline.lane)
         view = self._arrange(baseline)
         alone = self._alone(baseline, view)
-        candidate = _Side(cast(DeviceLane, self._open_candidate(setup)))
+        candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
         self._ours |= {candidate.lane.pid} if self._ours else frozenset()
         try:
-            timed, called = _Samples(), _Samples()
+            timed, called = Samples(), Samples()
             for turn in range(self._gpu.rounds):
                 if turn:
                     candidate.lane.detach()
@@ -196,23 +174,47 @@ class DeviceStopwatch:
                     self._evidence.judge_reading_ahead(part, min(timed.candidate) * len(view.sets))
                 else:
                     self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
-                if turn == 0:
-                    self._look_at_kernels(candidate)
             if self._graph and self._gpu.calls:
-                plain = _Side(baseline.lane), _Side(candidate.lane)
+                plain = Side(baseline.lane), Side(candidate.lane)
                 self._calls_stand_alone(candidate.lane, view)
                 self._rounds(*plain, view, setup, called, self._gpu.calls)
             extra = candidate.lane.persisting - baseline.lane.persisting
             self._evidence.persisting = max(self._evidence.persisting, extra)
             self._convict()
             together = statistics.median(timed.baseline)
-            if not self._evidence.undisturbed(alone, together):
-                raise _Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
+            if not self._evidence.undisturbed(max(alone, self._beside_itself), together):
+                raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
+            if not self._kernels:
+                self._kernels = self._look_at_kernels(candidate.lane, view, setup)
             return timed.pair, called.pair if called.candidate else None
         finally:
             self._output = candidate.lane.output or self._output
             candidate.lane.close()
+
+    def _twins(self) -> float:
+        """The baseline's time beside a second process of the same: what taking turns costs.
+
+        A candidate is accused of slowing the other side down only beyond that: launches that read
+        gigabytes find the device's address tables cold after each turn of another process.
+        """
+        evidence, self._evidence = self._evidence, Evidence()
+        with self._backend.exclusive():
+            setup = self._oracle.workload(self._workload, self._draw())
+            first, second = (Side(cast(DeviceLane, self._open_baseline(setup))) for _ in range(2))
+            try:
+                view, self._ours = self._arrange(first), frozenset()
+                second.lane.attach(view)
+                if self._graph:
+                    self._capture(second)
+                samples = Samples()
+                self._rounds(first, second, view, setup, samples, self._gpu.samples)
+                return statistics.median(samples.baseline + samples.candidate)
+            finally:
+                self._evidence = evidence
+                first.lane.close()
+                second.lane.close()
+                self._oracle.release()
 
     def _look_at_the_reference(self, setup: Setup) -> None:
         check, probe = self._spot_check, self._fresh(1)
@@ -238,7 +240,7 @@ class DeviceStopwatch:
             max_bytes=self._gpu.sample_bytes, max_launches=self._gpu.max_launches,
         )  # fmt: skip
 
-    def _arrange(self, baseline: _Side) -> ArenaView:
+    def _arrange(self, baseline: Side) -> ArenaView:
         """Lay out the inputs anew, and capture the baseline on them."""
         assert self._count is not None
         baseline.lane.detach()
@@ -249,7 +251,7 @@ class DeviceStopwatch:
             self._capture(baseline)
         return view
 
-    def _capture(self, side: _Side) -> None:
+    def _capture(self, side: Side) -> None:
         captured = side.lane.capture(self._slots())
         if isinstance(captured, str):
             raise self._why_not(side.lane, captured)
@@ -262,9 +264,9 @@ class DeviceStopwatch:
                 Verdict.WRONG,
                 f"returns before its work is ordered: a stream is never joined ({line})",
             )
-        return _Uncapturable(f"{lane.name}: {line}")
+        return Uncapturable(f"{lane.name}: {line}")
 
-    def _launches_stand_alone(self, candidate: _Side, view: ArenaView) -> None:
+    def _launches_stand_alone(self, candidate: Side, view: ArenaView) -> None:
         """Every launch of a graph does its own work, whether or not those before it ran."""
         launches, lane = len(self._slots()), candidate.lane
         if launches < 2 or not self._gpu.rotate or candidate.captured is None:
@@ -305,7 +307,7 @@ class DeviceStopwatch:
         assert self._count is not None
         return list(range(self._count)) if self._gpu.rotate else [0] * self._count
 
-    def _alone(self, baseline: _Side, view: ArenaView) -> float:
+    def _alone(self, baseline: Side, view: ArenaView) -> float:
         """The baseline's time while no candidate's process exists."""
         times = []
         for turn in range(self._gpu.warmups + self._gpu.alone):
@@ -331,7 +333,7 @@ class DeviceStopwatch:
         return len(few) / len(slots), min(times)
 
     def _rounds(
-        self, baseline: _Side, candidate: _Side, view: ArenaView, setup: Setup, into: _Samples,
+        self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
         count: int,
     ) -> None:  # fmt: skip
         if not self._gpu.interleave:
@@ -340,10 +342,10 @@ class DeviceStopwatch:
         with prompt([baseline.lane.pid, candidate.lane.pid]):
             self._interleaved(baseline, candidate, view, setup, into, count)
         if not into.candidate:
-            raise _Disturbed("the device's clocks never held still")
+            raise Disturbed("the device's clocks never held still")
 
     def _interleaved(
-        self, baseline: _Side, candidate: _Side, view: ArenaView, setup: Setup, into: _Samples,
+        self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
         count: int,
     ) -> None:  # fmt: skip
         for turn in range(self._gpu.warmups + count):
@@ -359,7 +361,7 @@ class DeviceStopwatch:
                 into.candidate.append(ran[True].event_us / len(self._slots()))
 
     def _in_a_row(
-        self, baseline: _Side, candidate: _Side, view: ArenaView, into: _Samples, count: int
+        self, baseline: Side, candidate: Side, view: ArenaView, into: Samples, count: int
     ) -> None:
         for side, times in ((baseline, into.baseline), (candidate, into.candidate)):
             for turn in range(self._gpu.warmups + count):
@@ -371,7 +373,7 @@ class DeviceStopwatch:
                     times.append(ran.event_us / len(self._slots()))
                 self._release(side, launches)
 
-    def _turn(self, baseline: _Side, candidate: _Side, view: ArenaView) -> dict[bool, Replay]:
+    def _turn(self, baseline: Side, candidate: Side, view: ArenaView) -> dict[bool, Replay]:
         """One batch of each side on the same inputs, in random order."""
         sets = self._renew(view)
         ran: dict[bool, Replay] = {}
@@ -394,49 +396,26 @@ class DeviceStopwatch:
             else:
                 self._evidence.add_baseline(ran[False])
         if not (self._mutates or self._state is not None):
-            suspects = self._suspects(baseline.lane, candidate.lane, made)
+            suspects = furthest(self._oracle, baseline.lane, candidate.lane, made)
             self._examine(candidate.lane, made[True], sets, suspects)
         self._release(baseline, made[False])
         self._release(candidate, made[True])
         self._oracle.release()
         return ran
 
-    def _run(self, side: _Side) -> tuple[Replay, Launches]:
+    def _run(self, side: Side) -> tuple[Replay, Launches]:
         if side.captured is not None:
             return side.lane.replay(), side.captured
         launches = side.lane.run(self._slots())
         return Replay(wall_us=launches.elapsed_us, event_us=launches.event_us), launches
 
-    def _poison(self, side: _Side) -> None:
+    def _poison(self, side: Side) -> None:
         if side.captured is not None:
             side.lane.poison(side.captured)
 
-    def _release(self, side: _Side, launches: Launches) -> None:
+    def _release(self, side: Side, launches: Launches) -> None:
         if side.captured is None:
             side.lane.release(launches)
-
-    def _suspects(
-        self, baseline: DeviceLane, candidate: DeviceLane, made: dict[bool, Launches]
-    ) -> list[int]:
-        """The launch whose outputs are furthest from the baseline's: it is looked at in full."""
-        pairs, index = [], []
-        for launch in range(len(made[True].addresses)):
-            for theirs, ours in zip(
-                candidate.outputs(made[True], launch), baseline.outputs(made[False], launch),
-                strict=False,
-            ):  # fmt: skip
-                if not isinstance(theirs, Placed) or not isinstance(ours, Placed):
-                    return [launch]
-                if (theirs.spec.shape, theirs.spec.dtype) != (ours.spec.shape, ours.spec.dtype):
-                    return [launch]
-                if theirs.spec.is_float:
-                    pairs.append((theirs, ours))
-                    index.append(launch)
-        if not pairs:
-            return []
-        errors = self._oracle.relative(pairs)
-        worst = max(range(len(errors)), key=errors.__getitem__)
-        return [index[worst]]
 
     def _examine(
         self, lane: DeviceLane, launches: Launches, sets: Sequence[InputSet],
@@ -466,9 +445,23 @@ class DeviceStopwatch:
         baseline.weights(state, first=False)
         candidate.weights(state, first=False)
 
-    def _look_at_kernels(self, candidate: _Side) -> None:
-        if not self._kernels:
-            self._kernels = candidate.lane.kernels(self._slots(), len(self._slots()))
+    def _look_at_kernels(
+        self, lane: DeviceLane, view: ArenaView, setup: Setup
+    ) -> list[tuple[Kernel, float]]:
+        """What it launches, from its graph; last, since a graph in parts is not what it wrote.
+
+        Where that fails, a profiler looks at plain calls of a fresh process.
+        """
+        slots = self._slots()
+        try:
+            return lane.kernels(slots, len(slots))
+        except ProgramFailed:
+            fresh = cast(DeviceLane, self._open_candidate(setup))
+            try:
+                fresh.attach(view)
+                return fresh.kernels(slots, len(slots))
+            finally:
+                fresh.close()
 
     def _convict(self) -> None:
         if verdict := self._evidence.verdict():

@@ -289,11 +289,7 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def _both_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return (
-        a.is_floating_point()
-        and bool(torch.isnan(a).any())
-        and close(a, b, rtol=0, atol=0)
-    )
+    return a.is_floating_point() and bool(torch.isnan(a).any()) and close(a, b, rtol=0, atol=0)
 
 
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:

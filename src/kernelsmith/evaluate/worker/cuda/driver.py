@@ -1,7 +1,7 @@
 """The few calls of the CUDA driver that torch does not offer: sharing memory, reading graphs."""
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -116,11 +116,6 @@ class Node:
     local_bytes: int = 0
     shared_bytes: int = 0
 
-    @property
-    def can_be_off(self) -> bool:
-        """Whether the driver lets this kind of node be switched off."""
-        return bool(self.function) or self.name in ("memcpy", "memset")
-
 
 _KINDS = {1: "memcpy", 2: "memset", 3: "host", 4: "graph", 5: "empty"}
 
@@ -172,23 +167,11 @@ def _attribute(which: int, function: int | None) -> int:
     return value.value
 
 
-def enable(executable: int, node: int, on: bool) -> None:
-    """Switch a node of an instantiated graph on or off."""
-    _call(
-        "cuGraphNodeSetEnabled",
-        ctypes.c_void_p(executable),
-        ctypes.c_void_p(node),
-        ctypes.c_uint(on),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Chain:
-    """An executable copy of a graph in which one node runs after the other."""
+    """An executable copy of a graph, or a part of one, in which one node runs after the other."""
 
     executable: int
-    handles: tuple[int, ...]
-    """Its nodes, in the order of the original's."""
 
     def launch(self, stream: int) -> None:
         """Replay it."""
@@ -199,8 +182,11 @@ class Chain:
         _call("cuGraphExecDestroy", ctypes.c_void_p(self.executable))
 
 
-def chained(graph: int, order: Sequence[int]) -> Chain:
-    """Copy a graph, with its nodes in this order instead of side by side."""
+def chained(graph: int, order: Sequence[int], chosen: Container[int]) -> Chain:
+    """Copy the chosen nodes of a graph, in this order instead of side by side.
+
+    Copied, not switched off: kernels of cuDNN failed to launch beside nodes that were.
+    """
     copy = ctypes.c_void_p()
     _call("cuGraphClone", ctypes.byref(copy), ctypes.c_void_p(graph))
     count = ctypes.c_size_t()
@@ -209,17 +195,19 @@ def chained(graph: int, order: Sequence[int]) -> Chain:
         ends = [(ctypes.c_void_p * count.value)() for _ in range(2)]
         _call("cuGraphGetEdges", copy, *ends, ctypes.byref(count))
         _call("cuGraphRemoveDependencies", copy, *ends, count)
-    handles = []
+    kept = []
     for node in order:
         found = ctypes.c_void_p()
         _call("cuGraphNodeFindInClone", ctypes.byref(found), ctypes.c_void_p(node), copy)
-        handles.append(int(found.value or 0))
-    links = len(handles) - 1
-    if links:
-        first = (ctypes.c_void_p * links)(*handles[:-1])
-        then = (ctypes.c_void_p * links)(*handles[1:])
-        _call("cuGraphAddDependencies", copy, first, then, ctypes.c_size_t(links))
+        if node in chosen:
+            kept.append(found.value)
+        else:
+            _call("cuGraphDestroyNode", found)
+    if len(kept) > 1:
+        first = (ctypes.c_void_p * (len(kept) - 1))(*kept[:-1])
+        then = (ctypes.c_void_p * (len(kept) - 1))(*kept[1:])
+        _call("cuGraphAddDependencies", copy, first, then, ctypes.c_size_t(len(kept) - 1))
     executable = ctypes.c_void_p()
     _call("cuGraphInstantiateWithFlags", ctypes.byref(executable), copy, ctypes.c_uint64(0))
     _call("cuGraphDestroy", copy)
-    return Chain(executable=int(executable.value or 0), handles=tuple(handles))
+    return Chain(int(executable.value or 0))

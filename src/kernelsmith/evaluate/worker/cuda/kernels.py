@@ -97,34 +97,27 @@ def _times(
     operations are looked at in as many steps as time allows.
     """
     times = {(node.function, node.name): 0.0 for node in nodes}
-    chain = driver.chained(graph.raw_cuda_graph(), [node.handle for node in nodes])
-    if len(times) == 1:
-        times = {key: _replayed_us(chain, stream) for key in times}
-        chain.close()
-        return times
     per = max(1, len(nodes) // launches)
-    steps = min(per, _MOST_STEPS)
-    both = list(zip(nodes, chain.handles, strict=True))
-    for node, handle in both:
-        if node.can_be_off:
-            driver.enable(chain.executable, handle, False)
-    begun, before = 0, _replayed_us(chain, stream)
+    steps = 1 if len(times) == 1 else min(per, _MOST_STEPS)
+    begun, before = 0, 0.0
     for step in range(1, steps + 1):
         stop = per * step // steps
-        fresh = [each for place, each in enumerate(both) if begun <= place % per < stop]
-        for node, handle in fresh:
-            if node.can_be_off:
-                driver.enable(chain.executable, handle, True)
-        after = _replayed_us(chain, stream)
+        fresh = [node for place, node in enumerate(nodes) if begun <= place % per < stop]
+        kept = {node.handle for place, node in enumerate(nodes) if place % per < stop}
+        after = _replayed_us(graph, stream, nodes, kept)
         gained = max(after - before - _LAUNCH_US * len(fresh), 0.01)
-        for node, _ in fresh:
+        for node in fresh:
             times[(node.function, node.name)] += gained / len(fresh)
         begun, before = stop, max(before, after)
-    chain.close()
     return times
 
 
-def _replayed_us(chain: driver.Chain, stream: torch.cuda.Stream) -> float:
+def _replayed_us(
+    graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, nodes: list[driver.Node], kept: set[int]
+) -> float:
+    """Replay some of the nodes, one after the other."""
+    order = [node.handle for node in nodes]
+    chain = driver.chained(graph.raw_cuda_graph(), order, kept)
     times = []
     with torch.cuda.stream(stream):
         for _ in range(_REPEATS):
@@ -134,6 +127,7 @@ def _replayed_us(chain: driver.Chain, stream: torch.cuda.Stream) -> float:
             end.record()
             end.synchronize()
             times.append(1000.0 * begin.elapsed_time(end))
+    chain.close()
     return min(times)
 
 

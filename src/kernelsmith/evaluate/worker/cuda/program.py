@@ -139,17 +139,15 @@ class DeviceProgram(Program):
     def replay_from(self, message: Message, _: list[int]) -> Message:
         """Replay only the last launches: each must do its work without those before it."""
         assert self._graph is not None
+        assert self._stream is not None
         first, launches = int(str(message["first"])), int(str(message["launches"]))
-        nodes = list(driver.nodes(self._graph.raw_cuda_graph()))
-        executable = self._graph.raw_cuda_graph_exec()
-        skipped = [node for node in nodes[: first * len(nodes) // launches] if node.can_be_off]
-        for node in skipped:
-            driver.enable(executable, node.handle, False)
-        with torch.cuda.stream(self._stream):
-            self._graph.replay()
+        order = [node.handle for node in driver.nodes(self._graph.raw_cuda_graph())]
+        kept = set(order[first * len(order) // launches :])
+        chain = driver.chained(self._graph.raw_cuda_graph(), order, kept)
         torch.cuda.synchronize()
-        for node in skipped:
-            driver.enable(executable, node.handle, True)
+        chain.launch(self._stream.cuda_stream)
+        torch.cuda.synchronize()
+        chain.close()
         return {}
 
     def replay(self, _: Message, __: list[int]) -> Message:

@@ -1,0 +1,63 @@
+"""The two sides of a timed pair on a device, their samples, and why a pair may not count."""
+
+from dataclasses import dataclass, field
+
+from kernelsmith.domain.timing import Pair
+from kernelsmith.evaluate.cuda.answer import Placed
+from kernelsmith.evaluate.cuda.lane import DeviceLane
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle
+from kernelsmith.evaluate.values import Launches
+
+
+class Uncapturable(Exception):
+    """A side cannot be captured into a graph; both are timed by plain launches then."""
+
+
+class Disturbed(Exception):
+    """The baseline ran at another speed than alone; nothing of this pair counts."""
+
+
+@dataclass(slots=True)
+class Side:
+    """A lane, and what of it was captured."""
+
+    lane: DeviceLane
+    captured: Launches | None = None
+    """The outputs of the graph; none where launches are plain."""
+
+
+@dataclass(slots=True)
+class Samples:
+    """Microseconds per launch of both sides, batch by batch."""
+
+    baseline: list[float] = field(default_factory=list)
+    candidate: list[float] = field(default_factory=list)
+
+    @property
+    def pair(self) -> Pair:
+        """As the timing keeps them."""
+        return Pair(baseline_us=tuple(self.baseline), candidate_us=tuple(self.candidate))
+
+
+def furthest(
+    oracle: DeviceOracle, baseline: DeviceLane, candidate: DeviceLane, made: dict[bool, Launches]
+) -> list[int]:
+    """The launch whose outputs are furthest from the baseline's: it is looked at in full."""
+    pairs, index = [], []
+    for launch in range(len(made[True].addresses)):
+        for theirs, ours in zip(
+            candidate.outputs(made[True], launch), baseline.outputs(made[False], launch),
+            strict=False,
+        ):  # fmt: skip
+            if not isinstance(theirs, Placed) or not isinstance(ours, Placed):
+                return [launch]
+            if (theirs.spec.shape, theirs.spec.dtype) != (ours.spec.shape, ours.spec.dtype):
+                return [launch]
+            if theirs.spec.is_float:
+                pairs.append((theirs, ours))
+                index.append(launch)
+    if not pairs:
+        return []
+    errors = oracle.relative(pairs)
+    worst = max(range(len(errors)), key=errors.__getitem__)
+    return [index[worst]]
