@@ -182,7 +182,8 @@ class DeviceStopwatch:
             self._evidence.persisting = max(self._evidence.persisting, extra)
             self._convict()
             together = statistics.median(timed.baseline)
-            if not self._evidence.undisturbed(max(alone, self._beside_itself), together):
+            alone = max(alone, self._beside_itself)
+            if not self._evidence.undisturbed(alone, together, launches=len(self._slots())):
                 raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
             if not self._kernels:

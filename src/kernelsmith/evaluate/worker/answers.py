@@ -11,6 +11,8 @@ from kernelsmith.evaluate.worker.closeness import close
 from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
 
+_BLOCK = 1 << 26
+
 
 @dataclass(slots=True)
 class Output:
@@ -138,7 +140,7 @@ class Case:
         names = paths(eager.tree, "out")
         outputs = [
             Output(names[i], leaf, exact.leaves[i],
-                   [n.leaves[i] for n in nudged if not leaf.is_floating_point()],
+                   [leaves[i] for leaves in nudged if not leaf.is_floating_point()],
                    aliases=eager.aliases[i], kept=eager.kept[i])
             for i, leaf in enumerate(eager.leaves)
         ]  # fmt: skip
@@ -158,7 +160,7 @@ class Case:
 
     def shifted(self, chosen: InputSet, runs: int) -> list[list[torch.Tensor]]:
         """Outputs in float64 on inputs that carry 18 bits: how much the task magnifies rounding."""
-        return [run.leaves for run in self._nudged(chosen, runs, ulps=32)]
+        return self._nudged(chosen, runs, ulps=32)
 
     def differs(self, chosen: InputSet) -> bool:
         """Whether two runs on the same inputs disagree by more than rounding."""
@@ -188,9 +190,9 @@ class Case:
         value = self._statistic(outputs)
         return torch.as_tensor(value, dtype=torch.float64).flatten()
 
-    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[Run]:
+    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[list[torch.Tensor]]:
         with double_by_default():
-            return [self.run(chosen, _nudge(chosen.leaves, seed, ulps), double=True)
+            return [self.run(chosen, _nudge(chosen.leaves, seed, ulps), double=True).leaves
                     for seed in range(runs)]  # fmt: skip
 
     def exactly(self, chosen: InputSet, eager: Run) -> tuple[Run, bool]:
@@ -269,9 +271,13 @@ def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Ten
             continue
         step = ulps * torch.finfo(leaf.dtype).eps
         generator = torch.Generator(leaf.device).manual_seed(1000 * seed + index)
-        noise = torch.rand(leaf.shape, generator=generator, dtype=torch.float64,
-                           device=leaf.device) * 2 - 1  # fmt: skip
-        moved.append(leaf.double() * (1 + step * noise))
+        double = leaf.double() if leaf.dtype is not torch.float64 else leaf.clone()
+        # Block by block: noise for all of a large input would take as much again, three times.
+        for part in double.view(-1).split(_BLOCK) if double.is_contiguous() else (double,):
+            noise = torch.rand(part.shape, generator=generator, dtype=torch.float64,
+                               device=leaf.device)  # fmt: skip
+            part.mul_(noise.mul_(2 * step).add_(1 - step))
+        moved.append(double)
     return moved
 
 

@@ -189,12 +189,7 @@ def chained(graph: int, order: Sequence[int], chosen: Container[int]) -> Chain:
     """
     copy = ctypes.c_void_p()
     _call("cuGraphClone", ctypes.byref(copy), ctypes.c_void_p(graph))
-    count = ctypes.c_size_t()
-    _call("cuGraphGetEdges", copy, None, None, ctypes.byref(count))
-    if count.value:
-        ends = [(ctypes.c_void_p * count.value)() for _ in range(2)]
-        _call("cuGraphGetEdges", copy, *ends, ctypes.byref(count))
-        _call("cuGraphRemoveDependencies", copy, *ends, count)
+    _unlink(copy)
     kept = []
     for node in order:
         found = ctypes.c_void_p()
@@ -211,3 +206,14 @@ def chained(graph: int, order: Sequence[int], chosen: Container[int]) -> Chain:
     _call("cuGraphInstantiateWithFlags", ctypes.byref(executable), copy, ctypes.c_uint64(0))
     _call("cuGraphDestroy", copy)
     return Chain(int(executable.value or 0))
+
+
+def _unlink(graph: ctypes.c_void_p) -> None:
+    """Take all edges out of a graph, those of launches that overlap on purpose included."""
+    count = ctypes.c_size_t()
+    _call("cuGraphGetEdges_v2", graph, None, None, None, ctypes.byref(count))
+    if count.value:
+        ends = [(ctypes.c_void_p * count.value)() for _ in range(2)]
+        kinds = (ctypes.c_uint64 * count.value)()
+        _call("cuGraphGetEdges_v2", graph, *ends, kinds, ctypes.byref(count))
+        _call("cuGraphRemoveDependencies_v2", graph, *ends, kinds, count)
