@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "batched matmul"
+DIFFICULTY = 1
+ORIGIN = "ViT-B/16 attention"
+
 
 class Model(torch.nn.Module):
     def forward(self, a, b):

@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "scan"
+DIFFICULTY = 1
+ORIGIN = "time series"
+
 
 class Model(torch.nn.Module):
     def forward(self, x):

@@ -3,6 +3,10 @@
 import torch
 import torch.nn.functional as F
 
+FAMILY = "transposed convolution"
+DIFFICULTY = 2
+ORIGIN = "Mamba-370m"
+
 
 class Model(torch.nn.Module):
     def __init__(self, channels, width=4):

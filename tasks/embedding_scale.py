@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "indexing"
+DIFFICULTY = 1
+ORIGIN = "Gemma"
+
 
 class Model(torch.nn.Module):
     def __init__(self, tokens, dim):

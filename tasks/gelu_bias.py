@@ -3,6 +3,10 @@
 import torch
 import torch.nn.functional as F
 
+FAMILY = "activation"
+DIFFICULTY = 1
+ORIGIN = "GPT-2 124M"
+
 
 class Model(torch.nn.Module):
     def __init__(self, dim):

@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "normalisation"
+DIFFICULTY = 1
+ORIGIN = "Sentence-BERT"
+
 
 class Model(torch.nn.Module):
     def forward(self, x):

@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "normalisation"
+DIFFICULTY = 1
+ORIGIN = "BERT-base"
+
 
 class Model(torch.nn.Module):
     def __init__(self, dim):

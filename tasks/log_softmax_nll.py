@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "loss"
+DIFFICULTY = 2
+ORIGIN = "DeiT-B with mixup"
+
 
 class Model(torch.nn.Module):
     def forward(self, logits, targets):

@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "reduction"
+DIFFICULTY = 1
+ORIGIN = "GPT-2 124M"
+
 
 class Model(torch.nn.Module):
     def forward(self, x):

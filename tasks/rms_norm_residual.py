@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "normalisation"
+DIFFICULTY = 2
+ORIGIN = "Llama-3 8B"
+
 
 class Model(torch.nn.Module):
     def __init__(self, dim, eps=1e-6):

@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "attention"
+DIFFICULTY = 1
+ORIGIN = "Llama-2 7B"
+
 
 class Model(torch.nn.Module):
     def forward(self, x):

@@ -3,6 +3,10 @@
 import torch
 import torch.nn.functional as F
 
+FAMILY = "activation"
+DIFFICULTY = 1
+ORIGIN = "Llama-2 7B"
+
 
 class Model(torch.nn.Module):
     def forward(self, gate, up):

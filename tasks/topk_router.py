@@ -2,6 +2,10 @@
 
 import torch
 
+FAMILY = "routing"
+DIFFICULTY = 1
+ORIGIN = "Mixtral 8x7B"
+
 
 class Model(torch.nn.Module):
     def forward(self, logits):

@@ -49,6 +49,12 @@ def test_extras_are_read_without_running_the_file(written):
     assert task.training
 
 
+def test_what_a_task_says_about_itself_is_not_the_judges_business(written):
+    said = "FAMILY = 'scan'\nDIFFICULTY = 3\nORIGIN = 'Mamba-130m'\nSHAPE = 2 * (4,)\n"
+    path = written(MODEL + said)
+    assert load_task(path) == Task(name="task", source=MODEL + said)
+
+
 def test_literal_workloads_are_read_without_running_the_file(written):
     text = MODEL + (
         "def get_workloads():\n"

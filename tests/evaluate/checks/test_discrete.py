@@ -80,6 +80,11 @@ def test_a_topk_index_taken_twice_is_wrong():
     assert "taken twice" in refused(carried(torch.tensor([[1, 1], [0, 2]])), answer).message
 
 
+def test_indices_of_an_empty_batch_are_right():
+    none = carried(torch.empty(0, 2, dtype=torch.int64))
+    accepted(none, replace(sure(none), scores=np.empty((0, 4)), dim=1))
+
+
 def test_masked_scores_do_not_make_every_choice_near_enough():
     scores = torch.tensor([[float("-inf"), 1.0, 2.0], [float("-inf")] * 3])
     answer = indexed(scores.argmax(1), scores)

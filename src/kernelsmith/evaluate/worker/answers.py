@@ -248,7 +248,8 @@ class Case:
                                       *arguments)  # fmt: skip
         assert isinstance(said, dict)
         for index, (scores, dim) in said.items():
-            outputs[index].scores, outputs[index].dim = scores.double(), int(dim)
+            outputs[index].scores = scores.double()
+            outputs[index].dim = int(dim) % scores.dim()
 
 
 @contextmanager

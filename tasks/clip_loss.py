@@ -1,0 +1,55 @@
+"""CLIP's contrastive loss: cosines of all pairs, cross entropy towards the diagonal both ways."""
+
+import torch
+
+FAMILY = "loss"
+DIFFICULTY = 3
+ORIGIN = "CLIP ViT-B/32"
+
+# CLIP ViT-B/32: embeddings of 512; the learned temperature starts at log(1 / 0.07).
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.temperature = torch.nn.Parameter(torch.tensor(2.6593))
+
+    def forward(self, images, texts):
+        images = images / torch.linalg.vector_norm(images, dim=-1, keepdim=True)
+        texts = texts / torch.linalg.vector_norm(texts, dim=-1, keepdim=True)
+        logits = torch.exp(self.temperature) * (images @ texts.T)
+        matching = logits.diagonal()
+        by_image = torch.logsumexp(logits, dim=1) - matching
+        by_text = torch.logsumexp(logits, dim=0) - matching
+        return 0.5 * (by_image.mean() + by_text.mean())
+
+
+def get_inputs(pairs=128, dim=512):
+    images = torch.randn(pairs, dim)
+    return [images, images + 2.0 * torch.randn(pairs, dim)]
+
+
+def get_init_inputs():
+    return []
+
+
+def get_workloads():
+    return [
+        {
+            "name": "clip vit-b/32, 128 pairs",
+            "inputs": {"pairs": 128, "dim": 512},
+        },
+        {
+            "name": "clip vit-l/14, 64 pairs",
+            "inputs": {"pairs": 64, "dim": 768},
+        },
+        {
+            "name": "gpu: clip vit-b/32, 4096 pairs",
+            "inputs": {"pairs": 4096, "dim": 512},
+        },
+        {
+            "name": "odd sizes",
+            "inputs": {"pairs": 37, "dim": 101},
+            "held_out": True,
+        },
+    ]
