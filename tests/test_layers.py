@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "propose": {"domain", "errors", "__version__"},
     "run": {"domain", "errors", "search", "propose", "evaluate", "__version__"},
     "report": {"domain", "errors", "run"},
+    "bench": {"domain", "errors", "evaluate", "run", "report", "__version__"},
     "testing": {"domain", "errors", "evaluate", "propose", "search"},
     "cli": {
         "api",
@@ -30,6 +31,7 @@ MAY_IMPORT = {
         "propose",
         "run",
         "report",
+        "bench",
         "__version__",
     },
 }

@@ -10,7 +10,7 @@ from kernelsmith.propose.replay import write_jsonl
 from kernelsmith.run.canonical import canonical
 from kernelsmith.run.config import Budget, ProposerSpec
 from kernelsmith.run.journal import read
-from kernelsmith.run.proposers import make_proposer
+from kernelsmith.run.proposers import asks_compiler, make_proposer
 from kernelsmith.run.start import JOURNAL
 
 
@@ -46,3 +46,11 @@ def test_models_and_agents_are_opened_by_name(tmp_path):
     assert make_proposer(llm, tmp_path).name == "llm"
     agent = a_config(proposer=ProposerSpec(kind="agent"))
     assert make_proposer(agent, tmp_path).name == "agent"
+
+
+@pytest.mark.parametrize(("steps", "asks"), [(12, False), (13, True)])
+def test_only_longer_runs_begin_with_the_compiler(steps, asks):
+    config = a_config(proposer=ProposerSpec(kind="rules"), budget=Budget(steps=steps))
+    assert asks_compiler(config) is asks
+    agent = a_config(proposer=ProposerSpec(kind="agent"), budget=Budget(steps=steps))
+    assert not asks_compiler(agent)

@@ -15,7 +15,7 @@ from kernelsmith.report.numbers import Numbers, numbers_of
 from kernelsmith.run.config import RunConfig
 from kernelsmith.run.loop import Run
 from kernelsmith.run.progress import Watch
-from kernelsmith.run.proposers import make_proposer
+from kernelsmith.run.proposers import asks_compiler, make_proposer
 from kernelsmith.run.result import Result
 from kernelsmith.run.start import JOURNAL, resume, start
 
@@ -85,6 +85,8 @@ def _session(
     task: Task, folder: Path, config: RunConfig, title: str, make: Callable[[Watch], Run]
 ) -> Ended:
     with watching(title, config.budget) as (watch, say):
+        if asks_compiler(config):
+            say("first the rules ask torch's compiler what it would write (up to a minute)")
         try:
             result = asyncio.run(_gone(lambda: make(watch), say))
         except SmithError as error:

@@ -16,6 +16,7 @@ _HEAVY = {
     "llm": "kernelsmith.propose.llm:LlmProposer",
     "rules": "kernelsmith.propose.rules.proposer:RulesProposer",
 }
+_FEW_STEPS = 12
 MAILBOX = "agent"
 """Where, in a run's folder, briefs for an agent and its replies lie."""
 
@@ -34,7 +35,13 @@ def make_proposer(config: RunConfig, folder: Path) -> Proposer:
     if spec.kind == "replay":
         assert spec.path is not None
         return replayed(Path(spec.path))
-    return _loaded("rules")(config.backend)
+    hurried = not asks_compiler(config)
+    return _loaded("rules")(config.backend, in_flight=config.concurrency, hurried=hurried)
+
+
+def asks_compiler(config: RunConfig) -> bool:
+    """Whether the rules begin by asking torch's compiler, which takes up to a minute."""
+    return config.proposer.kind == "rules" and config.budget.steps > _FEW_STEPS
 
 
 def _loaded(kind: str) -> Callable[..., Proposer]:

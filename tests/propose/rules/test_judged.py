@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 
 import pytest
+from rule_briefs import rows_and_flat
 from rule_tasks import KNOWN
 
 from kernelsmith.domain.candidate import Candidate
@@ -46,7 +47,7 @@ def test_the_first_seed_is_right(judges, name):
 def test_every_template_is_right(judges, name, backend):
     for number in (0, 11):
         brief = Brief(number=number, task=KNOWN[name], backend=backend, island=0, seed=number)
-        proposal = asyncio.run(RulesProposer(backend).propose(brief))
+        proposal = asyncio.run(RulesProposer(backend, families=rows_and_flat).propose(brief))
         assert proposal.source is not None, proposal.rejection
         check(judges, KNOWN[name], backend, proposal.source)
 

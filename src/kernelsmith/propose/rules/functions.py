@@ -175,6 +175,29 @@ def _squared(r: Reading, x: int, y: int, _: Bound) -> int:
     return r.build.binary("mul", off, off)
 
 
+def _triplet(r: Reading, b: Bound) -> int:
+    if plain(b.get("p", 2.0), "p") != 2 or _flag(b, "swap"):
+        raise NotRecognised("rules know the triplet loss of 2-norms without swap")
+    r.check_row(-1)
+    near, far = (
+        r.ops.norm(
+            r.build.binary(
+                "add", r.build.binary("sub", r.node(b["anchor"]), r.node(b[other])),
+                _number(r, b, "eps", 1e-6),
+            ), 2.0, keep=True,
+        )
+        for other in ("positive", "negative")
+    )  # fmt: skip
+    apart = r.build.binary("add", r.build.binary("sub", near, far), _number(r, b, "margin", 1.0))
+    made = r.ops.relu(apart)
+    how = plain(b.get("reduction", "mean"), "reduction")
+    if how == "mean":
+        return r.ops.total_mean(made)
+    if how == "sum":
+        return r.build.total(made)
+    return r.build.view(made, Shape.SQUEEZED)
+
+
 def _layer_norm(r: Reading, b: Bound) -> int:
     shape = plain(b["shape"], "normalized_shape")
     r.check_row(tuple(range(-1, -len(shape) - 1, -1)) if isinstance(shape, tuple) else -1)
@@ -294,6 +317,8 @@ FUNCTIONS: dict[str, Known] = {
         x, y, _number(r, b, "delta", 1.0)), "reduction delta"),
     "kl_div": _loss(lambda r, x, y, b: r.ops.kl_div(
         x, y, log_target=_flag(b, "log_target")), "size_average reduce reduction log_target"),
+    "triplet_margin_loss": Known(
+        "anchor positive negative margin p eps swap size_average reduce reduction", _triplet),
     "linear": _library("torch.nn.functional.linear({x}, {weight})", "x weight bias"),
     **{name: _library("torch.matmul({x}, {y})", "x y") for name in ("matmul", "mm", "bmm")},
     "addmm": Known("added x y", _addmm),
@@ -316,6 +341,7 @@ LAYERS: dict[str, tuple[str, str]] = {
     "HuberLoss": ("huber_loss", "reduction delta"),
     "KLDivLoss": ("kl_div", "size_average reduce reduction log_target"),
     "CosineSimilarity": ("cosine_similarity", "dim eps"),
+    "TripletMarginLoss": ("triplet_margin_loss", "margin p eps swap size_average reduce reduction"),
 }  # fmt: skip
 """Layers without weights: the function they call, and the names of their settings."""
 

@@ -1,39 +1,31 @@
-"""The next variant from a parent: one or two parameters changed, where the feedback points."""
+"""Variants near a parent: one or two parameters changed, where the diagnosis points."""
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kernelsmith.domain.evaluation import Evaluation, Verdict
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.propose.rules.diagnosis import Advice, Diagnosis
 from kernelsmith.propose.rules.space import Parameter, Parameters, Space
-from kernelsmith.propose.rules.statistics import Statistics
+from kernelsmith.propose.rules.statistics import Key, Statistics, key_of
 
-_SHORT_US = 60.0
-"""Below this a launch is mostly overhead: how work is handed to threads decides."""
-_BY_OVERHEAD = {"serial_below", "threads", "schedule", "tile", "programs", "warps", "rows"}
-_ATTEMPTS = 40
-
-
-def mutated(
-    space: Space, parent: Parameters, *, evaluation: Evaluation, others: Sequence[Parameters],
-    known: Statistics, rng: random.Random,
-) -> tuple[dict[str, str], str]:  # fmt: skip
-    """A variant near the parent, and in words what was changed and why."""
-    if evaluation.verdict is not Verdict.PASSED:
-        found = _stepped_back(space, parent, evaluation.verdict)
-        if found is not None:
-            return found
-    best: tuple[dict[str, str], str] | None = None
-    for _ in range(_ATTEMPTS):
-        best = _changed(space, parent, evaluation=evaluation, others=others, known=known, rng=rng)
-        if tuple(sorted(best[0].items())) not in known.tried:
-            break
-    assert best is not None
-    return best
+Pull = tuple[Parameter, float, Advice | None]
+"""A parameter, how much speaks for changing it, and why."""
+_ATTEMPTS = 4
+"""Draws for each variant that is wanted; small spaces run out of new ones."""
+_OBEYED = 0.8
+"""How often an ordered parameter goes the way that the diagnosis points."""
 
 
-def _stepped_back(
-    space: Space, parent: Parameters, verdict: Verdict
-) -> tuple[dict[str, str], str] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A variant, and in words what was changed and why."""
+
+    chosen: dict[str, str]
+    note: str
+
+
+def stepped_back(space: Space, parent: Parameters, verdict: Verdict) -> Move | None:
     """After a failure: what is known to be exact, or the defaults."""
     chosen, changes = dict(parent), []
     for each in space.parameters:
@@ -42,50 +34,55 @@ def _stepped_back(
         if goal is not None and chosen[each.name] != goal:
             changes.append(f"{each.name} {chosen[each.name]} -> {goal}")
             chosen[each.name] = goal
-    return (chosen, f"step back after {verdict}: {', '.join(changes)}") if changes else None
+    if not changes:
+        return None
+    return Move(chosen=chosen, note=f"step back after {verdict}: {', '.join(changes)}")
+
+
+def moves(
+    space: Space, parent: Parameters, *, diagnosis: Diagnosis, others: Sequence[Parameters],
+    known: Statistics, rng: random.Random, count: int,
+) -> list[Move]:  # fmt: skip
+    """Up to ``count`` different variants near the parent that were not tried, as drawn."""
+    found: dict[Key, Move] = {}
+    free = [(p, *diagnosis.pull(p)) for p in space.parameters if len(p.choices) > 1]
+    for _ in range(count * _ATTEMPTS if free else 0):
+        move = _changed(free, parent, others=others, known=known, rng=rng)
+        key = key_of(move.chosen)
+        if key not in known.tried:
+            found.setdefault(key, move)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def _changed(
-    space: Space, parent: Parameters, *, evaluation: Evaluation, others: Sequence[Parameters],
+    free: Sequence[Pull], parent: Parameters, *, others: Sequence[Parameters],
     known: Statistics, rng: random.Random,
-) -> tuple[dict[str, str], str]:  # fmt: skip
+) -> Move:  # fmt: skip
     chosen, changes = dict(parent), []
-    for each in _picked(space, evaluation, rng):
-        value, origin = _next(each, chosen[each.name], others, known, rng)
-        changes.append(f"{each.name} {chosen[each.name]} -> {value} ({origin or each.why})")
+    for each, _, advice in _picked(free, rng):
+        value, origin = _next(each, chosen[each.name], advice, others, known, rng)
+        why = origin or (advice.why if advice is not None else each.why)
+        changes.append(f"{each.name} {chosen[each.name]} -> {value} ({why})")
         chosen[each.name] = value
-    return chosen, "; ".join(changes)
+    return Move(chosen=chosen, note="; ".join(changes))
 
 
-def _picked(space: Space, evaluation: Evaluation, rng: random.Random) -> list[Parameter]:
-    """One parameter, at times two, biased by where the time seems to go."""
-    free = [each for each in space.parameters if len(each.choices) > 1]
-    weights = [_pull(each.name, evaluation) for each in free]
+def _picked(free: Sequence[Pull], rng: random.Random) -> list[Pull]:
+    """One parameter, at times two, as likely as the diagnosis pulls at them."""
+    left = list(free)
+    picked: list[Pull] = []
     count = 1 if rng.random() < 0.6 else 2
-    picked: list[Parameter] = []
-    while free and len(picked) < count:
-        at = rng.choices(range(len(free)), weights)[0]
-        picked.append(free.pop(at))
-        weights.pop(at)
+    while left and len(picked) < count:
+        at = rng.choices(range(len(left)), [weight for _, weight, _ in left])[0]
+        picked.append(left.pop(at))
     return picked
 
 
-def _pull(name: str, evaluation: Evaluation) -> float:
-    weight = 1.0
-    timing = evaluation.timing
-    if timing is not None:
-        short = min(each.median_us for each in timing.workloads) < _SHORT_US
-        weight *= 2.0 if short and name in _BY_OVERHEAD else 1.0
-    if evaluation.coverage is not None and evaluation.coverage.own < 0.5:
-        weight *= 2.0 if name in _BY_OVERHEAD else 1.0  # the library decides; get out of its way
-    if name in ("math", "accumulate"):
-        weight *= 0.3  # they trade exactness; seldom the bottleneck
-    return weight * (0.3 if name == "threads" else 1.0)
-
-
 def _next(
-    parameter: Parameter, now: str, others: Sequence[Parameters], known: Statistics,
-    rng: random.Random,
+    parameter: Parameter, now: str, advice: Advice | None, others: Sequence[Parameters],
+    known: Statistics, rng: random.Random,
 ) -> tuple[str, str]:  # fmt: skip
     """Another value: an inspiration's, a neighbour's, or any, by what is known of each."""
     borrowed = sorted({each[parameter.name] for each in others} - {now})
@@ -97,5 +94,9 @@ def _next(
         for i, each in enumerate(parameter.choices)
         if each != now and (not parameter.ordered or abs(i - at) == 1)
     ]
+    if parameter.ordered and advice is not None and advice.step and rng.random() < _OBEYED:
+        wanted = at + advice.step
+        if 0 <= wanted < len(parameter.choices):
+            near = [parameter.choices[wanted]]
     weights = [known.weight(parameter.name, each) for each in near]
     return rng.choices(near, weights)[0], ""

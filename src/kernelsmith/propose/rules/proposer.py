@@ -1,81 +1,141 @@
-"""The proposer that needs no model: templates, and mutations of their parameters."""
+"""The proposer that needs no model: what its families write, seeded, mutated, crossed, learnt."""
 
-import random
+import asyncio
+import math
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
 
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Proposal, Step
 from kernelsmith.errors import UsageError
-from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.mutation import mutated
-from kernelsmith.propose.rules.statistics import Statistics
-from kernelsmith.propose.rules.templates import BACKENDS, Template, template_for
+from kernelsmith.propose.rules import guidance
+from kernelsmith.propose.rules.choosing import Chooser, Known
+from kernelsmith.propose.rules.families import (
+    Families,
+    FindFamilies,
+    Variant,
+    at_hand,
+    body,
+    families_for,
+)
+from kernelsmith.propose.rules.statistics import Trial, key_of
+from kernelsmith.propose.rules.templates import BACKENDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What became of one brief."""
+
+    number: int
+    source: str | None
+    gain: float | None
+    failed: bool
 
 
 class RulesProposer:
-    """Writes what its templates know; anything else is a rejection that says what is missing.
+    """Writes what its families know; anything else is a rejection that says what is missing.
 
-    Deterministic: the same brief after the same steps gives the same source.
+    Deterministic: the same brief after the same steps gives the same source. Where ``in_flight``
+    is given, only steps count that were told when the brief was asked for, so that neither the
+    order in which work finishes nor a resumed journal changes what is written. ``hurried`` is for
+    runs of a few steps: the compiler is asked only where nothing else is known.
     """
 
     name = "rules"
 
-    def __init__(self, backend: str) -> None:
+    def __init__(
+        self, backend: str, *, families: FindFamilies | None = None, in_flight: int | None = None,
+        hurried: bool = False,
+    ) -> None:  # fmt: skip
         if backend not in BACKENDS:
             raise UsageError(f"rules write for {' and '.join(BACKENDS)}, not for {backend!r}")
-        self._backend = backend
-        self._templates: dict[Task, Template | str] = {}
-        self._known: dict[Task, Statistics] = {}
+        self._backend, self._in_flight = backend, in_flight
+        self._find = families or (at_hand if hurried else families_for)
+        self._families: dict[Task, Future[Families]] = {}
+        self._told: dict[Task, list[_Told]] = {}
+        self._owners: dict[tuple[Task, str], Variant | None] = {}
+        self._finding = threading.Lock()
 
     async def propose(self, brief: Brief) -> Proposal:
         """Write one candidate, or say what the rules do not know."""
-        template = self._template(brief.task)
-        if isinstance(template, str):
-            return self._rejected(template)
-        if brief.parent is None:
-            chosen = template.space.seed(brief.number, brief.seed)
-            return self._written(template, chosen, f"seed {brief.number}: {_listed(chosen)}")
-        parent = template.own(brief.parent.candidate.source)
-        if parent is None:
-            return self._rejected("rules change what rules wrote; the parent is by someone else")
-        inspirations = [template.own(each.candidate.source) for each in brief.inspirations]
-        chosen, note = mutated(
-            template.space,
-            parent,
-            evaluation=brief.parent.evaluation,
-            others=[each for each in inspirations if each is not None],
-            known=self._known.get(brief.task, Statistics()),
-            rng=random.Random(f"{brief.seed}:{brief.number}"),
-        )
-        return self._written(template, chosen, note)
+        told = tuple(self._told.get(brief.task, ()))
+        families = await asyncio.wrap_future(self._found(brief.task))
+        return await asyncio.to_thread(self._proposed, brief, told, families)
 
     def learn(self, step: Step) -> None:
-        """Count how each value of each parameter did."""
-        template = self._template(step.brief.task)
-        if isinstance(template, str) or step.candidate is None:
-            return
-        chosen = template.own(step.candidate.source)
-        if chosen is not None:
-            known = self._known.get(step.brief.task, Statistics())
-            self._known[step.brief.task] = known.with_step(step, chosen)
+        """Note what became of a step; it is made sense of when the next brief comes."""
+        evaluation = step.evaluation
+        timing = evaluation.timing if evaluation is not None else None
+        told = _Told(
+            number=step.brief.number,
+            source=step.candidate.source if step.candidate is not None else None,
+            gain=math.log(timing.speedup.value) if timing is not None else None,
+            failed=evaluation is not None and not step.passed,
+        )
+        self._told.setdefault(step.brief.task, []).append(told)
 
     async def close(self) -> None:
         """Nothing is held open."""
 
-    def _template(self, task: Task) -> Template | str:
-        """The task's template, or the reason why there is none."""
-        if task not in self._templates:
-            try:
-                self._templates[task] = template_for(task, self._backend)
-            except NotRecognised as error:
-                self._templates[task] = f"{error}; configure a model with --model"
-        return self._templates[task]
+    def _proposed(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Proposal:
+        draft = Chooser(families, brief, self._known(brief, told, families)).drafted()
+        if isinstance(draft, str):
+            why = f"{draft}; configure a model with --model"
+            return Proposal(source=None, rejection=why, proposer=self.name)
+        note = draft.note
+        if len(told) >= guidance.ENOUGH and not guidance.is_available():
+            note += "; by counts alone, scikit-learn is not installed"
+        return Proposal(source=draft.source, proposer=self.name, note=note)
 
-    def _written(self, template: Template, chosen: dict[str, str], note: str) -> Proposal:
-        return Proposal(source=template.source(chosen), proposer=self.name, note=note)
+    def _found(self, task: Task) -> "Future[Families]":
+        """The task's families: found once, while all who ask wait.
 
-    def _rejected(self, why: str) -> Proposal:
-        return Proposal(source=None, rejection=why, proposer=self.name)
+        In a thread that nobody waits for at the end: whoever interrupts a run has not to sit out
+        a compiler.
+        """
+        with self._finding:
+            if task not in self._families:
+                found: Future[Families] = Future()
+                found.set_running_or_notify_cancel()
+                self._families[task] = found
+                work = (found, self._find, task, self._backend)
+                threading.Thread(target=_find_into, args=work, daemon=True).start()
+            return self._families[task]
+
+    def _known(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Known:
+        if self._in_flight is not None:
+            last = brief.number - self._in_flight
+            told = tuple(each for each in told if each.number <= last)
+        trials, bodies = [], set()
+        for each in told:
+            if each.source is None:
+                continue
+            bodies.add(body(each.source))
+            owner = self._owner(brief.task, each.source, families)
+            if owner is not None:
+                trials.append(
+                    Trial(
+                        family=owner.name,
+                        chosen=key_of(owner.chosen),
+                        gain=each.gain,
+                        failed=each.failed,
+                    )
+                )
+        return Known(
+            trials=tuple(trials),
+            bodies=frozenset(bodies),
+            in_flight=max(0, brief.number - len(told)),
+        )
+
+    def _owner(self, task: Task, source: str, families: Families) -> Variant | None:
+        if (task, source) not in self._owners:
+            self._owners[task, source] = families.owner(source)
+        return self._owners[task, source]
 
 
-def _listed(chosen: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in chosen.items())
+def _find_into(found: "Future[Families]", find: FindFamilies, task: Task, backend: str) -> None:
+    try:
+        found.set_result(find(task, backend))
+    except BaseException as error:  # belongs to those who wait
+        found.set_exception(error)

@@ -42,7 +42,7 @@ class _Reader:
         self._prefix: list[tuple[str, str]] = []
         self._trailing: int | None = None
         self._rank: int | None = None
-        self._attributes = _attributes(module.constructor)
+        self._attributes = attributes(module.constructor)
         self._names: dict[str, Value] = {}
 
     def graph(self) -> Graph:
@@ -461,7 +461,7 @@ def _text(value: Value) -> str:
     raise NotRecognised("rules do not know this expression of shapes and numbers")
 
 
-def _attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
+def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
     """What ``self.name`` is set to; a name set twice is not known."""
     found: dict[str, ast.expr] = {}
     twice = set()

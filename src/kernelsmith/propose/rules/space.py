@@ -1,4 +1,4 @@
-"""Parameters of the templates: which there are for a graph, their values, and the header line."""
+"""Parameters of a family: their values, the header line, and those of the graph templates."""
 
 import math
 import random
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.graph import COSTLY, POLYNOMIAL, Graph, Kind, Shape
+from kernelsmith.propose.rules.levers import Lever, lever_named
 from kernelsmith.propose.rules.plan import can_keep, onlines
 
 Parameters = Mapping[str, str]
@@ -17,7 +18,7 @@ _HEADER = re.compile(r"^# kernelsmith rules: (\w+)((?: \w+=\S+)*)$", re.MULTILIN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One choice that a template leaves open."""
+    """One choice that a family leaves open."""
 
     name: str
     choices: tuple[str, ...]
@@ -28,15 +29,24 @@ class Parameter:
     """Whether neighbours are alike, so that a mutation goes one step."""
     safe: str | None = None
     """The value to go back to after a wrong result, where there is one."""
+    lever: Lever | None = None
+    """What it acts on; guessed from the name where nobody says."""
+    kernel: str = ""
+    """The kernel whose launch it sets, by its name in the source; empty: no single one."""
 
     def __post_init__(self) -> None:
         if self.default not in self.choices:
             raise ValueError(f"{self.name} has no choice {self.default!r}")
 
+    @property
+    def acts_on(self) -> Lever:
+        """Its lever, given or guessed."""
+        return self.lever or lever_named(self.name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """All variants of one template for one graph."""
+    """All variants of one family for one task."""
 
     template: str
     parameters: tuple[Parameter, ...]
@@ -62,7 +72,7 @@ class Space:
 
     def seed(self, number: int, seed: int) -> dict[str, str]:
         """The variant for an ask without a parent; different numbers give different ones."""
-        known = [self.defaults | dict(each) for each in self.seeds]
+        known = self.starts
         if number < len(known):
             return known[number]
         rng = random.Random(f"{seed}:{number}")
@@ -73,6 +83,20 @@ class Space:
             if found not in known:
                 return found
         return known[0]
+
+    @property
+    def starts(self) -> list[dict[str, str]]:
+        """The variants to begin with, best guess first; the defaults where none is named."""
+        return [self.defaults | dict(each) for each in self.seeds] or [self.defaults]
+
+    def differing(self, chosen: Parameters) -> str:
+        """What differs from the defaults, for a note."""
+        found = [
+            f"{each.name} {chosen[each.name]}"
+            for each in self.parameters
+            if chosen[each.name] != each.default
+        ]
+        return ", ".join(found)
 
     def _variant(self, index: int) -> dict[str, str]:
         scattered = index * _coprime(self.size) % self.size

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.rules.cpp_source import CppSource
+from kernelsmith.propose.rules.family import owned
 from kernelsmith.propose.rules.graph import Graph, Kind, NotRecognised
 from kernelsmith.propose.rules.module_source import candidate_source, local
 from kernelsmith.propose.rules.names import pointers
@@ -48,19 +49,23 @@ class Template:
             kernel, launch = made.text(), made.launch()
             imports = "import triton\nimport triton.language as tl"
         return candidate_source(
-            self.module, self.graph, header=self.space.header(chosen), words=self._words(),
+            self.module, self.graph, header=self.space.header(chosen), words=self._summary(),
             imports=imports, kernel=kernel, launch=launch,
         )  # fmt: skip
 
-    def _words(self) -> str:
+    def words(self, chosen: Parameters) -> str:
+        """What this choice tries and why it may be faster."""
+        what = self._summary().removesuffix(".")
+        return f"{what[0].lower()}{what[1:]}: every tensor is read and written once"
+
+    def _summary(self) -> str:
         how = "each row by itself" if self.graph.has_rows else "one flat stretch"
         behind = " behind the library's product" if self.graph.prefix else ""
         return f"One fused kernel{behind}, {how}."
 
     def own(self, source: str) -> dict[str, str] | None:
         """The parameters of a candidate that this template wrote; ``None`` of any other text."""
-        chosen = self.space.read(source)
-        return chosen if chosen is not None and self.source(chosen) == source else None
+        return owned(self, source)
 
 
 def template_for(task: Task, backend: str) -> Template:

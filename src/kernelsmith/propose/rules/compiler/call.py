@@ -90,6 +90,9 @@ class Library:
     """The tensor it writes into, where it has one."""
     result: str | None = None
     """The name of what it returns; several parts are taken from it by ``Part``."""
+    shape: tuple[int, ...] | None = None
+    """What the compiler relies on its one result to be; a library may lay it out otherwise."""
+    stride: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,9 @@ class Part:
     name: str
     of: str
     index: int
+    shape: tuple[int, ...] | None = None
+    """As ``Library.shape``."""
+    stride: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +136,22 @@ class Kernel:
     """The compiler's name for how programs are counted: ``Grid1D``."""
     operators: tuple[str, ...] = ()
     """The ATen operators that were fused into it."""
+    defaults: tuple[tuple[str, int], ...] = ()
+    """Block sizes, ``num_warps`` and ``num_stages`` to launch with unless others are chosen."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Its parameters in order: ``*fp32``, ``i32``, ``constexpr``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """A tensor that the compiler computed once: part of the program, not of the module."""
+
+    name: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    values: tuple[float | int | bool, ...]
+    """All of it, in row-major order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,4 +165,12 @@ class Call:
     tree: str = "{0}"
     """What ``forward`` returns, with results by number: ``({0}, {1})``."""
     prelude: str = ""
-    """Helpers that the kernels call, written out."""
+    """Helpers that the kernels call, written out, with two empty lines between them."""
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Python inside ``forward`` and the value it must have for all this to hold: ``s`` and
+    ``3.14``, ``self.training`` and ``False``."""
+    made_with: tuple[tuple[str, str], ...] = ()
+    """Arguments of the constructor that were folded in, by name; it holds for these only."""
+    constants: tuple[Constant, ...] = ()
+    assigned: tuple[tuple[str, str], ...] = ()
+    """Attributes that ``forward`` sets besides what it returns: path, and value as in ``tree``."""

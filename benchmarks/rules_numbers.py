@@ -1,0 +1,133 @@
+"""Metrics over tasks, as the paper defines them, and some that it does not give.
+
+``correctness``  share of tasks with a candidate that the judge passed
+``fast1``        share of tasks whose best is faster than eager (``fast1_sure``: interval above 1)
+``average``      mean ratio over all tasks; below 1, failed or not judged counts as 0
+``geomean``      geometric mean; where nothing passed the user keeps eager, which is 1
+``median``       of the same
+
+Ratios are of device time (graphs on both sides); ``call`` holds the same over plain calls.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Record = dict[str, Any]
+Ratio = dict[str, float]
+BUDGETS = (1, 5, 10, 20, 40)
+LEVELS = ("level1", "level2", "level3")
+
+
+def metrics(ratios: Sequence[Ratio | None]) -> dict[str, Any]:
+    """The metrics over the ratios of some tasks; ``None`` where nothing passed."""
+    passed = [each for each in ratios if each is not None]
+    kept = [1.0 if each is None else each["ratio"] for each in ratios]
+    if not ratios:
+        return {"tasks": 0}
+    return {
+        "tasks": len(ratios),
+        "correctness": len(passed) / len(ratios),
+        "fast1": sum(each["ratio"] > 1 for each in passed) / len(ratios),
+        "fast1_sure": sum(each["low"] > 1 for each in passed) / len(ratios),
+        "average": sum(r for each in passed if (r := each["ratio"]) >= 1) / len(ratios),
+        "geomean": math.exp(math.fsum(map(math.log, kept)) / len(kept)),
+        "median": statistics.median(kept),
+    }
+
+
+def best(record: Record) -> Ratio | None:
+    """The confirmed best, or the best step where the end was not reached; untimed is neither."""
+    found = record.get("best")
+    return dict(found) if found and "ratio" in found else best_within(record, None)
+
+
+def best_within(record: Record, count: int | None) -> Ratio | None:
+    """The best of the first steps."""
+    timed = [each for each in record["steps"][:count] if "ratio" in each]
+    return max(timed, key=lambda each: each["low"], default=None)
+
+
+def compiled(mode: str) -> Callable[[Record], Ratio | None]:
+    """Eager over compiled."""
+
+    def ratio(record: Record) -> Ratio | None:
+        found = record["compile"].get(mode)
+        return found if found is not None and "ratio" in found else None
+
+    return ratio
+
+
+def is_degenerate(record: Record) -> bool:
+    """Whether the judge or the rules say that the task asks for less than it seems to."""
+    seen = [*record["steps"], record.get("best") or {}]
+    return any("degenerate" in each.get("labels", {}) for each in seen)
+
+
+def groups(records: dict[str, Record]) -> dict[str, list[Record]]:
+    """Records by level, and all of them."""
+    found: dict[str, list[Record]] = {}
+    for key, record in records.items():
+        found.setdefault(key.partition("/")[0] if "/" in key else "tasks", []).append(record)
+    return dict(sorted(found.items()))
+
+
+def columns(records: Iterable[Record]) -> list[str]:
+    """The compiler's modes that were measured."""
+    return sorted({mode for record in records for mode in record["compile"]})
+
+
+def summarise(records: dict[str, Record]) -> dict[str, Any]:
+    """Everything that the tables show, by level and averaged over levels."""
+    found: dict[str, Any] = {}
+    ways: dict[str, Callable[[Record], Ratio | None]] = {"rules": best}
+    ways |= {f"compile {mode}": compiled(mode) for mode in columns(records.values())}
+    for name, way in ways.items():
+        found[name] = {
+            "all": _by_level(records, way),
+            "without degenerate": _by_level(
+                {k: r for k, r in records.items() if not is_degenerate(r)}, way
+            ),
+        }
+        if any(_call(way(each)) for each in records.values()):
+            found[name]["call"] = _by_level(records, lambda r, way=way: _call(way(r)))  # type: ignore[misc]
+    found["degenerate"] = sorted(key for key, r in records.items() if is_degenerate(r))
+    most = max((len(each["steps"]) for each in records.values()), default=0)
+    found["evaluations"] = {
+        str(count): _by_level(records, lambda r, c=count: best_within(r, c))  # type: ignore[misc]
+        for count in BUDGETS
+        if count <= most
+    }
+    found["wrong"] = _failures(records)
+    return found
+
+
+def _call(ratio: Ratio | None) -> Ratio | None:
+    found = ratio.get("call") if ratio is not None else None
+    return found if isinstance(found, dict) else None
+
+
+def _by_level(
+    records: dict[str, Record], way: Callable[[Record], Ratio | None]
+) -> dict[str, dict[str, Any]]:
+    found = {
+        name: metrics([way(each) for each in group]) for name, group in groups(records).items()
+    }
+    levels = [found[name] for name in LEVELS if name in found and found[name]["tasks"]]
+    if len(levels) > 1:
+        numbers = [name for name in levels[0] if name != "tasks"]
+        found["mean of levels"] = {"tasks": sum(each["tasks"] for each in levels)} | {
+            name: statistics.mean(each[name] for each in levels) for name in numbers
+        }
+    return found
+
+
+def _failures(records: dict[str, Record]) -> dict[str, int]:
+    """How many steps came to which end but passing."""
+    found: dict[str, int] = {}
+    for record in records.values():
+        for step in record["steps"]:
+            if step["said"] != "passed":
+                found[step["said"]] = found.get(step["said"], 0) + 1
+    return found

@@ -1,0 +1,61 @@
+"""A command with a limit on its time; all that it started ends with it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.report import ROOT, without_paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended."""
+
+    output: str
+    error: str
+    """Empty where it did what it should: else its last words, or that the time was up."""
+    cut_short: bool = False
+
+
+def bounded(module: str, arguments: Sequence[str], *, limit_s: float) -> Done:
+    """Run one of our modules."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], cwd=ROOT, process_group=0, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)},
+    )  # fmt: skip
+    try:
+        output, errors = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+    finally:
+        _end(process)
+    if process.returncode:
+        tail = " | ".join(errors.strip().splitlines()[-2:]) or f"exit {process.returncode}"
+        return Done(output=output, error=without_paths(tail))
+    return Done(output=output, error="")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End it and everything below it; some of that has sessions of its own."""
+    for pid in [*_below(process.pid), process.pid]:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def _below(root: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found - {root}, reverse=True)

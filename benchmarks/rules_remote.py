@@ -1,0 +1,68 @@
+"""The worker that optimises tasks, in a process of its own; keeps what it said before it ended."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+from benchmarks.gpu_remote import RemoteJudge
+from benchmarks.report import ROOT, without_paths
+
+
+class RemoteRules(RemoteJudge):
+    """Starts when first asked, and again after it died or was stopped."""
+
+    _module = "benchmarks.rules_worker"
+    _waiting = b""
+    """Read, and not answered yet."""
+
+    def optimise(self, asked: dict[str, Any], *, limit_s: float) -> dict[str, Any]:
+        """All that was said within the limit; ``said`` tells how it ended where that was early."""
+        begun = time.monotonic()
+        process = self._process or self._start()
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()
+        known: dict[str, Any] = {"steps": [], "compile": {}}
+        while not known.pop("done", False):
+            line = self._line(process, begun + limit_s)
+            if line is None:
+                self._stop()
+                known |= {"said": "no answer", "message": f"after {limit_s:.0f} s"}
+                break
+            if not line.endswith(b"\n"):
+                self._stop()
+                known |= {"said": "died", "message": without_paths(self._tail())}
+                break
+            known = json.loads(line)
+        self.device = known.pop("device", None) or self.device
+        return known | {"seconds": round(time.monotonic() - begun, 2)}
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", self._module, self._asked],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}, process_group=0,
+        )  # fmt: skip
+        self.starts += 1
+        self._waiting = b""
+        return self._process
+
+    def _line(self, process: subprocess.Popen[bytes], until: float) -> bytes | None:
+        """The next whole line: several may have come at once."""
+        waiting = self._waiting
+        while b"\n" not in waiting:
+            more = super()._line(process, until)
+            if more is None or not more:
+                self._waiting = b""
+                return None if more is None else waiting
+            waiting += more
+            if not more.endswith(b"\n"):
+                break  # the end of all
+        line, newline, self._waiting = waiting.partition(b"\n")
+        return line + newline

@@ -1,0 +1,200 @@
+"""Optimises one task after the other, as ``kernelsmith optimize`` does; JSON lines in and out.
+
+Not imported by anyone: ``rules`` starts it as a module, so that a task that hangs can be ended. An
+answer grows: each line holds all that is known so far, the last one says ``done``.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import without_paths
+from benchmarks.rules_capture import finder
+from benchmarks.rules_compiled import TIMEOUT_S, in_a_plain_process, judged
+from benchmarks.rules_tasks import Chosen
+from kernelsmith.domain.evaluation import Evaluation
+from kernelsmith.domain.task import Task
+from kernelsmith.domain.timing import Ratio
+from kernelsmith.domain.trajectory import Exemplar, Step
+from kernelsmith.errors import SmithError
+from kernelsmith.evaluate.backend import Backend, load_backend
+from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.settings import effort
+from kernelsmith.propose.rules.families import families_for
+from kernelsmith.propose.rules.proposer import RulesProposer
+from kernelsmith.run.config import Budget, Remeasure, RunConfig
+from kernelsmith.run.journal import read
+from kernelsmith.run.start import JOURNAL, Judges, start
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class Shared(LocalEvaluator):
+    """One whose backend stays open for the next task."""
+
+    def forget(self) -> None:
+        """End the references that are open; large tasks leave no room for others."""
+        for task in list(self._judges):
+            self._forget(task)
+
+
+class Worker:
+    """Holds what all tasks of one process share."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self.backend: Backend = load_backend(asked["backend"])
+        self._asked = asked
+        settings = effort(asked["effort"], backend=asked["backend"])
+        self._judge = Shared(self.backend, settings)
+        patient = dataclasses.replace(settings, timeout_s=TIMEOUT_S, robust=False)
+        self._patient = Shared(self.backend, patient)
+
+    def answer(self, asked: dict[str, Any], send: Send) -> None:
+        """Optimise one task, then measure the compiler beside it."""
+        chosen = Chosen(
+            key=asked["key"], path=Path(asked["task"]), structure=tuple(asked["structure"])
+        )
+        task = chosen.task(gpu=self.backend.name == "triton")
+        record: dict[str, Any] = {"task": chosen.path.stem, "steps": [], "compile": {}}
+        try:
+            if asked["evaluations"]:
+                with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                    self._optimised(task, asked, Path(folder, "run"), record, send)
+        except SmithError as error:
+            record |= {"said": "usage", "message": without_paths(str(error))}
+        finally:
+            self._judge.forget()
+        for mode in asked["compile"]:
+            record["compile"][mode] = self._compiled(chosen, task, mode)
+            send(record)
+        record.setdefault("device", _device(self.backend))
+        send(record | {"done": True})
+
+    def _optimised(
+        self, task: Task, asked: dict[str, Any], folder: Path, record: dict[str, Any], send: Send
+    ) -> None:
+        config = RunConfig(
+            backend=self.backend.name, effort=self._asked["effort"],
+            confirm_effort=self._asked["effort"], seed=asked["seed"],
+            budget=Budget(steps=asked["evaluations"], seconds=asked["seconds"]),
+            remeasure=Remeasure(champions=False, gain=False, final=2),
+        )  # fmt: skip
+        find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for
+        proposer = RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)
+        begun = time.monotonic()
+
+        def watch(progress: object) -> None:
+            del progress
+            record["steps"] = [_step(each) for each in read(folder / JOURNAL).steps]
+            send(record)
+
+        judges = Judges(evaluator=self._judge, confirmer=self._judge)
+        run = start(
+            task, folder, config, proposer=proposer, judges=judges, device=self.backend.device(),
+            watch=watch,
+        )  # fmt: skip
+        result = asyncio.run(run.go())
+        steps = read(folder / JOURNAL).steps
+        record["steps"] = [_step(each) for each in steps]
+        record["optimised_s"] = round(time.monotonic() - begun, 2)
+        record |= _best(result.best, result.confirmed, steps)
+        if result.best is not None and asked["sources"]:
+            name = f"{asked['key'].replace('/', '-')}.py"
+            Path(asked["sources"], name).write_text(result.best.candidate.source)
+        send(record)
+
+    def _compiled(self, chosen: Chosen, task: Task, mode: str) -> dict[str, Any]:
+        begun = time.monotonic()
+        said: dict[str, Any] = {"said": "usage", "message": "the processor's sandbox starts no g++"}
+        if self.backend.name == "triton":
+            said = judged(self._patient, task, mode)
+            self._patient.forget()
+        if said["said"] != "passed":
+            device = "cuda" if self.backend.name == "triton" else "cpu"
+            tried = said
+            said = in_a_plain_process(chosen.path, mode, device=device, limit_s=TIMEOUT_S)
+            said["why_plain"] = tried["message"]
+        return said | {"seconds": round(time.monotonic() - begun, 2)}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "said": step.placement.outcome.value,
+        "note": step.proposal.note,
+        "seconds": step.seconds,
+    }
+    if step.proposal.rejection:
+        found["message"] = without_paths(step.proposal.rejection)
+    if step.lost:
+        found["message"] = without_paths(step.lost)
+    if step.evaluation is not None:
+        found |= evaluated(step.evaluation)
+    return found
+
+
+def evaluated(found: Evaluation) -> dict[str, Any]:
+    """What the benchmark keeps of an evaluation."""
+    said: dict[str, Any] = {"said": found.verdict.value}
+    if found.message:
+        said["message"] = without_paths(found.message)
+    if found.labels:
+        said["labels"] = {each.name.value: without_paths(each.reason) for each in found.labels}
+    if found.coverage is not None:
+        said["own"] = round(found.coverage.own, 3)
+    if found.timing is not None:
+        said |= _ratio(found.timing.speedup)
+        if found.timing.call is not None:
+            said["call"] = _ratio(found.timing.call)
+        said["us"] = [round(each.median_us, 2) for each in found.timing.workloads]
+        said["eager_us"] = [round(each.baseline_us, 2) for each in found.timing.workloads]
+        said["samples"] = sum(each.samples for each in found.timing.workloads)
+        said["mode"] = found.timing.workloads[0].mode
+    return said
+
+
+def _best(best: Exemplar | None, confirmed: bool, steps: tuple[Step, ...]) -> dict[str, Any]:
+    if best is None:
+        return {"said": "none passed", "best": None}
+    number = next(
+        each.brief.number
+        for each in steps
+        if each.candidate is not None and each.candidate.id == best.candidate.id
+    )
+    about = {"number": number, "confirmed": confirmed}
+    return {"said": "passed", "best": evaluated(best.evaluation) | about}
+
+
+def _ratio(ratio: Ratio) -> dict[str, float]:
+    named = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+    return {name: round(value, 5) for name, value in named.items()}
+
+
+def _device(backend: Backend) -> dict[str, Any]:
+    device = backend.device()
+    return dataclasses.asdict(device) | {"versions": dict(device.versions)}
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what anyone prints must not come between the answers
+    worker = Worker(json.loads(sys.argv[1]))
+
+    def send(record: dict[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(record), file=answers, flush=True)
+
+    for line in sys.stdin:
+        worker.answer(json.loads(line), send)
+    worker.backend.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""What to write next: a start nobody has tried, or the most promising variant near the parent."""
+
+import logging
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from zlib import crc32
+
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.trajectory import Brief, Exemplar
+from kernelsmith.propose.rules import guidance
+from kernelsmith.propose.rules.crossover import crossings
+from kernelsmith.propose.rules.diagnosis import Diagnosis, diagnosed
+from kernelsmith.propose.rules.families import UNFORESEEN, Families, Variant, body, failed
+from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.mutation import moves, stepped_back
+from kernelsmith.propose.rules.space import Parameters
+from kernelsmith.propose.rules.statistics import Statistics, Trial, key_of
+
+logger = logging.getLogger(__name__)
+_NEAR = 32
+"""Variants around the parent that the model ranks."""
+_CROSSED = 6
+_MOST_TURNS = 8
+"""Briefs in flight that are kept apart."""
+_STARTS = 8
+"""Untried starts that the model ranks beside them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a run when a brief is answered."""
+
+    trials: tuple[Trial, ...] = ()
+    bodies: frozenset[str] = frozenset()
+    """Programs that were tried, by whomever."""
+    in_flight: int = 0
+    """Briefs before this one whose outcome nobody knows yet."""
+
+    def of(self, family: str) -> Statistics:
+        """The counts of one family."""
+        return Statistics.of(each for each in self.trials if each.family == family)
+
+    def tried(self, variant: Variant) -> bool:
+        """Whether exactly this choice was judged."""
+        key = key_of(variant.chosen)
+        return any(each.chosen == key and each.family == variant.name for each in self.trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A candidate's text, and what it tries."""
+
+    source: str
+    note: str
+
+
+class Chooser:
+    """Answers one brief. Deterministic: brief, families and what is known decide."""
+
+    def __init__(self, families: Families, brief: Brief, known: Known) -> None:
+        self._families, self._brief, self._known = families, brief, known
+        self._rng = random.Random(f"{brief.seed}:{brief.number}")
+        self._reasons = list(families.reasons)
+        shown = [*brief.inspirations, *brief.failures]
+        shown += [brief.parent] if brief.parent is not None else []
+        self._bodies = known.bodies | {body(each.candidate.source) for each in shown}
+
+    def drafted(self) -> Draft | str:
+        """The next candidate, or in one line why there is none."""
+        found = self._from_parent() if self._brief.parent is not None else None
+        found = found or self._started(self._known.in_flight, walk=True)
+        return found or self._nothing()
+
+    def _from_parent(self) -> Draft | None:
+        parent = self._brief.parent
+        assert parent is not None
+        owner = self._families.owner(parent.candidate.source)
+        if owner is None:
+            return self._beside_another()
+        if parent.evaluation.verdict is not Verdict.PASSED:
+            return self._mended(owner, parent)
+        if self._brief.number % 2 and len(self._known.trials) < guidance.ENOUGH:
+            # Another start often gains more than another block size; take turns.
+            started = self._started(self._known.in_flight // 2, why="another start than the parent")
+            if started is not None:
+                return started
+        return self._near(owner, diagnosed(parent.evaluation, self._brief.device))
+
+    def _mended(self, owner: Variant, parent: Exemplar) -> Draft | None:
+        """After a failure: back to what is exact, else another start, else any neighbour."""
+        verdict = parent.evaluation.verdict
+        back = stepped_back(owner.family.space, owner.chosen, verdict)
+        if back is not None:
+            draft = self._written(Variant(family=owner.family, chosen=back.chosen), back.note)
+            if draft is not None:
+                return draft
+        started = self._started(self._known.in_flight, why=f"another start after {verdict}")
+        return started or self._near(owner, Diagnosis())
+
+    def _beside_another(self) -> Draft | None:
+        """The parent is by someone else: a family not yet tried, else the best that is known."""
+        why = "the parent is by someone else"
+        tried = {each.family for each in self._known.trials}
+        fresh = self._started(self._known.in_flight, why=why, but=tried)
+        timed = [each for each in self._known.trials if each.gain is not None]
+        if fresh is not None or not timed:
+            return fresh or self._started(self._known.in_flight, walk=True, why=why)
+        best = max(timed, key=lambda each: each.gain or 0.0)
+        owner = Variant(family=self._families.named(best.family), chosen=dict(best.chosen))
+        return self._near(owner, Diagnosis(), why=f"{why}, so from the best of our own")
+
+    def _started(
+        self, rank: int, *, walk: bool = False, why: str = "", but: Iterable[str] = ()
+    ) -> Draft | None:
+        """The start that those in flight leave over: the ``rank``-th that nobody has tried."""
+        left_out = set(but)
+        starts: Iterator[Variant] = self._families.starts()
+        if walk:
+            starts = chain(starts, self._families.walk(self._brief.seed))
+        found = (
+            draft
+            for each in starts
+            if each.name not in left_out
+            and (draft := self._written(each, self._words(each, why))) is not None
+        )
+        return next(islice(_distinct(found), rank, None), None)
+
+    def _near(self, owner: Variant, diagnosis: Diagnosis, why: str = "") -> Draft | None:
+        """A variant near the owner's: the model's choice, or the draw's while it knows nothing."""
+        space = owner.family.space
+        others = self._inspirations(owner)
+        known = self._known.of(owner.name)
+        turns = self._turns
+        near = [
+            *moves(space, owner.chosen, diagnosis=diagnosis, others=others, known=known,
+                   rng=self._rng, count=_NEAR * turns),
+            *crossings(space, owner.chosen, others, known=known, rng=self._rng,
+                       count=_CROSSED * turns),
+        ]  # fmt: skip
+        near = [each for each in near if self._is_ours(each.chosen)] or near
+        drawn = [(Variant(family=owner.family, chosen=each.chosen), each.note) for each in near]
+        if len(near) > 1 and others and self._rng.random() < 0.15:
+            drawn.insert(0, drawn.pop())  # now and then a crossing goes before
+        ranked = self._ranked(drawn)
+        for variant, note in ranked if ranked is not None else drawn:
+            told = "; ".join(each for each in (why, note) if each)
+            draft = self._written(variant, told)
+            if draft is not None:
+                return draft
+        return None
+
+    def _ranked(self, drawn: Sequence[tuple[Variant, str]]) -> list[tuple[Variant, str]] | None:
+        """By what the model expects, untried starts among them; none while it knows too little."""
+        starts = [
+            each
+            for each in self._families.starts()
+            if not self._known.tried(each) and self._is_ours(each.chosen)
+        ]
+        pool = [*drawn]
+        pool += [
+            (each, self._words(each, "another start than the parent")) for each in starts[:_STARTS]
+        ]
+        points = [guidance.Point(family=each.name, chosen=key_of(each.chosen)) for each, _ in pool]
+        spaces = {each.space.template: each.space for each in self._families.members}
+        expected = guidance.expected(self._known.trials, points, spaces)
+        if expected is None:
+            return None
+        order = sorted(range(len(pool)), key=lambda at: (-expected[at].promise, at))
+        return [
+            (
+                pool[at][0],
+                f"{pool[at][1]}; {expected[at].speedup:.2f}x is expected after "
+                f"{expected[at].measured} measurements",
+            )
+            for at in order
+        ]
+
+    @property
+    def _turns(self) -> int:
+        return min(self._known.in_flight + 1, _MOST_TURNS)
+
+    def _is_ours(self, chosen: Parameters) -> bool:
+        """Briefs in flight know nothing of each other: each has a share of all variants."""
+        turns = self._turns
+        return crc32(repr(key_of(chosen)).encode()) % turns == self._brief.number % turns
+
+    def _inspirations(self, owner: Variant) -> list[dict[str, str]]:
+        found = [
+            self._families.owner(each.candidate.source)
+            for each in self._brief.inspirations
+            if each.evaluation.verdict is Verdict.PASSED
+        ]
+        return [each.chosen for each in found if each is not None and each.name == owner.name]
+
+    def _written(self, variant: Variant, note: str) -> Draft | None:
+        """The candidate, unless it cannot be written or its program is known."""
+        if self._known.tried(variant):
+            return None
+        try:
+            source = variant.family.source(variant.chosen)
+        except NotRecognised as error:
+            self._reasons.append(str(error))
+            return None
+        except UNFORESEEN as error:
+            logger.warning("%s cannot be written", variant.name, exc_info=error)
+            self._reasons.append(failed(error))
+            return None
+        return None if body(source) in self._bodies else Draft(source=source, note=note)
+
+    def _words(self, variant: Variant, why: str = "") -> str:
+        space = variant.family.space
+        listed = space.differing(variant.chosen) or "its defaults"
+        words = variant.family.words(variant.chosen).removesuffix(".")
+        said = f"{space.template}: {words[:1].lower()}{words[1:]} ({listed})"
+        return f"{why}; {said}" if why else said
+
+    def _nothing(self) -> str:
+        reasons = list(dict.fromkeys(self._reasons))
+        if not self._families.members or not self._known.trials:
+            return "; ".join(reasons) or "the rules know no family for this task"
+        return f"all variants that rules can write were tried: {len(self._known.trials)}"
+
+
+def _distinct(drafts: Iterable[Draft]) -> Iterator[Draft]:
+    seen: set[str] = set()
+    for each in drafts:
+        program = body(each.source)
+        if program not in seen:
+            seen.add(program)
+            yield each

@@ -1,0 +1,167 @@
+"""What torch's compiler begins and the rules go on with: forms, own products, launches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+
+from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.compiler.call import Call
+from kernelsmith.propose.rules.compiler.capture import (
+    AS_GIVEN,
+    AUTOTUNE,
+    CHANNELS_LAST,
+    DEFAULT,
+    UNFUSED,
+    Captured,
+    Options,
+    Request,
+    Skipped,
+)
+from kernelsmith.propose.rules.compiler.compiled import (
+    Capture,
+    CompiledFamily,
+    compiled_family,
+    on_gpu,
+)
+from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family
+from kernelsmith.propose.rules.family import Family
+from kernelsmith.propose.rules.forms import Form
+from kernelsmith.propose.rules.products.replace import (
+    product_parameters,
+    product_seeds,
+    replaced,
+)
+from kernelsmith.propose.rules.space import Parameter, Parameters, Space
+
+OPTIONS = (
+    DEFAULT,
+    AUTOTUNE,
+    UNFUSED,
+    CHANNELS_LAST,
+    AS_GIVEN,
+)
+Seed = tuple[tuple[str, str], ...]
+
+
+class Captures:
+    """Asks the compiler once for everything; closed, it asks no more.
+
+    Whatever would be asked later would run while candidates are timed.
+    """
+
+    def __init__(self, ask: Capture) -> None:
+        self._ask = ask
+        self._kept: dict[Request, Captured | Skipped] = {}
+        self._open = True
+
+    def __call__(self, task: Task, requests: Sequence[Request]) -> list[Captured | Skipped]:
+        """What the compiler says, or said."""
+        missing = [each for each in dict.fromkeys(requests) if each not in self._kept]
+        if missing and self._open:
+            self._kept.update(zip(missing, self._ask(task, missing), strict=True))
+        late = Skipped(reason="the compiler was not asked for this before timing began")
+        return [self._kept.get(each, late) for each in requests]
+
+    def close(self) -> None:
+        """Answer from what is known from now on."""
+        self._open = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reseeded:
+    """A family that begins in another order."""
+
+    family: Family
+    space: Space
+
+    def source(self, chosen: Parameters) -> str:
+        """As the family writes it."""
+        return self.family.source(chosen)
+
+    def words(self, chosen: Parameters) -> str:
+        """As the family says it."""
+        return self.family.words(chosen)
+
+
+def ordered(forms: Sequence[Form]) -> tuple[Form, ...]:
+    """By what the cost model expects; the written form stands for what it has no number for."""
+    written = next((each.cost_us for each in forms if each.name == "written"), None)
+    if written is None:
+        return tuple(forms)
+    return tuple(
+        sorted(forms, key=lambda each: each.cost_us if each.cost_us is not None else written)
+    )
+
+
+def expected_gain(forms: Sequence[Form]) -> float:
+    """How much faster the cheapest form should be than the written one."""
+    costs = {each.name: each.cost_us for each in forms if each.cost_us is not None}
+    if "written" not in costs:
+        return 1.0
+    return costs["written"] / min(costs.values())
+
+
+def from_compiler(
+    task: Task, backend: str, forms: Sequence[Form], *,
+    options: Sequence[Options] = OPTIONS, capture: Capture = on_gpu,
+) -> tuple[Family, ...]:  # fmt: skip
+    """The family that goes on from the compiler's kernels; asks it now, and not later.
+
+    Raises:
+        NotRecognised: Nothing that it generates can stand alone; the text says why.
+    """
+    forms = ordered(forms)
+    if backend == "cpu":
+        return (cpp_compiled_family(task, forms),)
+    captures = Captures(capture)
+    try:
+        return (_with_products(task, forms, options, captures),)
+    finally:
+        captures.close()
+
+
+def _with_products(
+    task: Task, forms: Sequence[Form], options: Sequence[Options], captures: Captures
+) -> Family:
+    probe = CompiledFamily(task, forms, options, captures, None, ())
+    probe.ask([(form.name, options[0].name) for form in forms])
+    calls: list[Call] = []
+    for form in forms:
+        if (form.name, options[0].name) not in probe.reasons():
+            calls += probe.calls(form.name, options[0].name)
+    parameters: dict[str, Parameter] = {}
+    for each in chain.from_iterable(map(product_parameters, calls)):
+        parameters.setdefault(each.name, each)
+    family = compiled_family(
+        task, "triton", forms, capture=captures, options=options,
+        transform=replaced if parameters else None, parameters=tuple(parameters.values()),
+    )  # fmt: skip
+    if not parameters:
+        return family
+    own = [seed for call in calls[:1] for seed in product_seeds(call) if seed]
+    return Reseeded(family=family, space=reseeded(family.space, own))
+
+
+def reseeded(space: Space, own: Sequence[Seed]) -> Space:
+    """Own products first, then the library's, then forms, options and product schedules in turn."""
+    forms, others = _parted(space.seeds)
+    options, launches = _parted(others, "option")
+    library: list[Seed] = []
+    if any(each.name == "product" for each in space.parameters):
+        library = [(("product", "library"),)]
+    mixed = _in_turns(forms, own, options)
+    wanted = [(), *library, *mixed, *launches]
+    known = {each.name: each.choices for each in space.parameters}
+    kept = [each for each in wanted if all(value in known.get(name, ()) for name, value in each)]
+    return replace(space, seeds=tuple(dict.fromkeys(kept)))
+
+
+def _parted(seeds: Sequence[Seed], name: str = "form") -> tuple[list[Seed], list[Seed]]:
+    """Those that change this parameter first, and the rest."""
+    first = [each for each in seeds if each and each[0][0] == name]
+    return first, [each for each in seeds if each and each not in first]
+
+
+def _in_turns(*lists: Sequence[Seed]) -> Iterator[Seed]:
+    for rank in zip_longest(*lists):
+        yield from (each for each in rank if each is not None)

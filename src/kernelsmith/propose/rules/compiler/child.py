@@ -1,0 +1,348 @@
+"""The process in which torch's compiler runs: JSON in, JSON out, nothing built where possible."""
+
+import gc
+import json
+import os
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernelsmith.propose.rules.compiler import paths
+
+Message = dict[str, Any]
+_MAX_CONSTANT = 256
+"""Elements of a constant that may stand in a candidate's text."""
+_MODAL = re.compile(r"Dropout|BatchNorm|InstanceNorm|RReLU|LSTM|GRU|RNN")
+
+
+class _Enough(BaseException):
+    """The text is there; what would follow is building it."""
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise _Enough
+
+
+class _Unfit(Exception):
+    """Something that a stand-alone candidate cannot repeat; the text says what."""
+
+
+class Capture:
+    """One compilation, and what was seen of it."""
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+        self._device = str(message["device"])
+        self._codes: list[str] = []
+        self._constants: list[dict[str, object]] = []
+        self._arguments: list[dict[str, object]] = []
+        self._outputs: list[torch.Tensor] = []
+        self._graphs = 0
+        self._scope: dict[str, object] = {}
+        self._made_with: list[tuple[str, str]] = []
+        self._before = len(_modules())
+        self._left = float(message["measure_s"])
+        self._measures = self._left > 0
+
+    def run(self) -> Message:
+        """Compile the task and say what came out."""
+        if self._device != "cpu" and not torch.cuda.is_available():
+            raise _Unfit("there is no GPU here to compile for")
+        module = self._module()
+        function, model = self._target(module)
+        args, keywords = self._inputs(module)
+        bound = paths.bound(function, args, keywords)
+        self._scope = {"self": model, **bound}
+        before = _state(model)
+        found = self._compile(function, args, keywords)
+        after = _state(model)
+        changed = sorted(k for k in {**before, **after} if before.get(k) != after.get(k))
+        assigned = [(paths.dotted(k), self._assigned(model, k, bound)) for k in changed]
+        if self._graphs != 1 or not self._codes:
+            raise _Unfit("forward holds nothing for torch's compiler")
+        numbers = list(paths.numbers(bound))
+        return {
+            "code": self._codes[-1],
+            "arguments": self._arguments,
+            "numbers": numbers,
+            "tree": paths.template(found, self._outputs, bound),
+            "outputs": len(self._outputs),
+            "training": model.training if _modal(model, str(self._message["source"])) else None,
+            "made_with": self._made_with,
+            "assigned": assigned,
+            "constants": self._constants,
+            "tuned": _tuned(_modules()[self._before :]) if self._measures else {},
+            "torch": torch.__version__,
+        }
+
+    def _assigned(self, model: Any, name: str, bound: dict[str, object]) -> str:
+        """A tensor that forward leaves in the module, by the result that it is."""
+        *owner, last = name.split(".")
+        value = vars(model.get_submodule(".".join(owner))).get(last)
+        if not isinstance(value, torch.Tensor):
+            raise _Unfit(f"forward changes self.{name}")
+        return paths.template(value, self._outputs, bound)
+
+    def _module(self) -> ModuleType:
+        source = str(self._message["source"])
+        with open("task.py", "w") as file:
+            file.write(source)
+        module = sys.modules["task"] = ModuleType("task")
+        module.__file__ = os.path.abspath("task.py")
+        exec(compile(source, module.__file__, "exec"), module.__dict__)
+        return module
+
+    def _target(self, module: ModuleType) -> tuple[Callable[..., object], Any]:
+        """What is compiled, in the judge's way: constructed on the device, cast, in its mode."""
+        target = getattr(module, str(self._message["entry"]))
+        if self._message["entry"] != "Model":
+            return target, None
+        torch.manual_seed(0)
+        values: Any = getattr(module, "get_init_inputs", list)(**self._message["init"])
+        self._made_with = paths.given(target, values)
+        torch.manual_seed(0)
+        with self._on_device():
+            model = target(**values) if isinstance(values, dict) else target(*values)
+        model = model.to(self._device)
+        if self._message["dtype"]:
+            model = model.to(getattr(torch, self._message["dtype"]))
+        model.train(bool(self._message["training"]))
+        if model._forward_hooks or model._forward_pre_hooks:
+            raise _Unfit("the module has hooks")
+        return model.forward, model
+
+    def _inputs(self, module: ModuleType) -> tuple[list[Any], dict[str, Any]]:
+        torch.manual_seed(1)
+        with self._on_device():
+            values = module.get_inputs(**self._message["arguments"])
+        dtype = self._message["dtype"]
+
+        def own(value: object) -> object:
+            if not isinstance(value, torch.Tensor):
+                return value
+            leaf = value.detach().to(self._device)
+            if dtype and leaf.is_floating_point():
+                leaf = leaf.to(getattr(torch, dtype))
+            dense = leaf.is_contiguous() or leaf.dim() >= 4
+            kept = torch.preserve_format if dense else torch.contiguous_format
+            return leaf.clone(memory_format=kept)
+
+        values = paths.mapped(own, values)
+        if isinstance(values, dict):
+            return [], values
+        return (list(values), {}) if isinstance(values, list | tuple) else ([values], {})
+
+    def _on_device(self) -> Any:
+        return nullcontext() if self._device == "cpu" else torch.device(self._device)
+
+    def _compile(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> object:
+        from torch._inductor.graph import GraphLowering
+
+        GraphLowering.save_output_code = staticmethod(self._save)
+        with ExitStack() as stack:
+            for patch in _settings(self._message["settings"]):
+                stack.enter_context(patch)
+            stack.enter_context(torch.no_grad())
+            compiled = torch.compile(function, backend=self._backend, fullgraph=True, dynamic=False)
+            return compiled(*args, **keywords)
+
+    def _save(self, code: str) -> None:
+        self._codes.append(code)
+        self._constants = list(_constants())
+        if not self._measures:
+            raise _Enough
+        self._arm()
+
+    def _backend(self, graph: Any, examples: list[Any]) -> Callable[..., object]:
+        """Let Inductor write its text; answer with tensors that can be told apart later."""
+        from torch._inductor.compile_fx import compile_fx
+
+        self._graphs += 1
+        holders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        self._arguments = [
+            self._argument(number, node, example)
+            for number, (node, example) in enumerate(zip(holders, examples, strict=True))
+        ]
+        ends = next(node for node in graph.graph.nodes if node.op == "output").args[0]
+        compiled: Any = None
+        try:
+            compiled = compile_fx(graph, examples)
+        except _Enough:
+            pass
+        except BaseException:  # after the text is there, nothing that goes wrong matters
+            if not self._codes:
+                raise
+        finally:
+            left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+            self._left = max(left, 5.0)
+        likes: list[Any] = [paths.example(node) for node in ends]
+        if not all(isinstance(like, torch.Tensor) for like in likes):
+            raise _Unfit("forward returns a number that depends on its inputs")
+
+        def run(*given: Any) -> object:
+            made = self._measured(compiled, given) if compiled is not None else None
+            if made is None:
+                made = [torch.empty_strided(like.shape, like.stride(), dtype=like.dtype,
+                                            device=self._device) for like in likes]  # fmt: skip
+            self._outputs = made
+            return tuple(made)
+
+        return run
+
+    def _arm(self) -> None:
+        """From here on, time is short."""
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.setitimer(signal.ITIMER_REAL, self._left)
+
+    def _measured(self, compiled: Any, given: tuple[Any, ...]) -> list[torch.Tensor] | None:
+        """Run for real, so that the compiler chooses among its configurations."""
+        self._arm()
+        try:
+            return list(compiled(*given))
+        except BaseException:  # the text is good all the same; only the choice is not known
+            return None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _argument(self, number: int, node: Any, example: Any) -> dict[str, object]:
+        if not isinstance(example, torch.Tensor):
+            raise _Unfit(f"the compiler keeps the number {node.name} open")
+        path = paths.of(node, example, self._scope)
+        if path is None:
+            raise _Unfit(f"the tensor {node.name} is neither an input nor part of the module")
+        return {
+            "name": f"arg{number}_1", "path": path, "shape": list(example.shape),
+            "stride": list(example.stride()), "dtype": str(example.dtype).removeprefix("torch."),
+        }  # fmt: skip
+
+
+def _settings(wanted: dict[str, object]) -> Iterator[Any]:
+    """Configurations of dynamo and Inductor; versions differ in what they know."""
+    import torch._dynamo.config as dynamo
+    import torch._inductor.config as inductor
+
+    usual = {
+        "force_disable_caches": True, "compile_threads": 1, "assert_indirect_indexing": False,
+        "graph_partition": False, "memory_planning": False, "triton.cudagraphs": False,
+        "triton.mix_order_reduction": False, "triton.cooperative_reductions": False,
+        "cpp.vec_isa_ok": True,  # else a dozen test programs are built first
+        "dynamo.specialize_float": True,
+    }  # fmt: skip
+    asked = {**usual, **wanted}
+    tracing = {k.removeprefix("dynamo."): v for k, v in asked.items() if k.startswith("dynamo.")}
+    yield inductor.patch({k: v for k, v in asked.items() if _knows(inductor, k)})
+    yield dynamo.patch({k: v for k, v in tracing.items() if _knows(dynamo, k)})
+
+
+def _knows(config: Any, name: str) -> bool:
+    for part in name.split("."):
+        if not hasattr(config, part):
+            return False
+        config = getattr(config, part)
+    return True
+
+
+def _constants() -> Iterator[dict[str, object]]:
+    """Tensors that the generated module carries with it."""
+    from torch._inductor.virtualized import V
+
+    for name, tensor in getattr(V.graph, "constants", {}).items():
+        if tensor.numel() > _MAX_CONSTANT or tensor.is_complex():
+            raise _Unfit(f"the compiler keeps a constant of {tensor.numel()} elements")
+        yield {
+            "name": name, "shape": list(tensor.shape), "stride": list(tensor.stride()),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "values": tensor.detach().cpu().flatten().tolist(),
+        }  # fmt: skip
+
+
+def _modules() -> list[Any]:
+    """The modules that Inductor has loaded so far."""
+    from torch._inductor.codecache import PyCodeCache
+
+    found = getattr(PyCodeCache, "modules", [])
+    return list(found.values() if isinstance(found, dict) else found)
+
+
+def _tuned(modules: list[Any]) -> dict[str, dict[str, int]]:
+    """What each kernel was launched with, once the compiler had measured its choices."""
+    found: dict[str, dict[str, int]] = {}
+    for module in modules:
+        for name, kernel in vars(module).items():
+            launchers = getattr(kernel, "launchers", None)
+            if isinstance(launchers, list) and len(launchers) == 1:
+                chosen = launchers[0].config
+                sizes = {k: v for k, v in chosen.kwargs.items() if isinstance(v, int)}
+                found[name] = sizes | {
+                    "num_warps": chosen.num_warps, "num_stages": chosen.num_stages,
+                }  # fmt: skip
+    return found
+
+
+def _modal(model: Any, source: str) -> bool:
+    if model is None:
+        return False
+    return ".training" in source or any(_MODAL.search(type(m).__name__) for m in model.modules())
+
+
+def _state(model: Any) -> dict[str, object]:
+    """What a module holds besides the contents of its tensors, to see whether it changes."""
+    found: dict[str, object] = {}
+    for name, module in model.named_modules() if model is not None else ():
+        for key, value in vars(module).items():
+            if isinstance(value, int | float | str | None):
+                found[f"{name}.{key}".lstrip(".")] = value
+            elif isinstance(value, list | set | dict) and not key.startswith("_"):
+                found[f"{name}.{key}".lstrip(".")] = len(value)
+            elif isinstance(value, torch.Tensor):
+                found[f"{name}.{key}".lstrip(".")] = id(value)
+        for kind in (module._parameters, module._buffers):
+            found |= {f"{name}.{key}".lstrip("."): id(value) for key, value in kind.items()}
+    return found
+
+
+def _line(error: BaseException) -> str:
+    """An error of the task or of torch in one line."""
+    text = "".join(traceback.format_exception_only(error)).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    why = next((line for line in lines if line.startswith("Explanation:")), "")
+    return " ".join([lines[0], why])[:300].strip() if lines else type(error).__name__
+
+
+def answer(message: Message) -> Message:
+    """One request; whatever happens, there is a reply."""
+    try:
+        return Capture(message).run()
+    except _Unfit as error:
+        return {"skipped": str(error)}
+    except BaseException as error:  # a task's source may raise anything; the caller is told
+        inner = getattr(error, "inner_exception", None) or error.__cause__ or error
+        return {"skipped": str(inner) if isinstance(inner, _Unfit) else _line(inner)}
+
+
+def main() -> None:
+    """Answer requests line by line; what the task prints goes to the other stream."""
+    import torch._dynamo
+
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for message in json.loads(sys.stdin.read()):
+        torch.set_num_threads(int(message["threads"] or torch.get_num_threads()))
+        replies.write(json.dumps(answer(message)) + "\n")
+        replies.flush()
+        torch._dynamo.reset()
+        gc.collect()
+        if message["device"] != "cpu":
+            torch.cuda.empty_cache()
+    os._exit(0)  # torch's helpers need not wind down
+
+
+if __name__ == "__main__":
+    main()

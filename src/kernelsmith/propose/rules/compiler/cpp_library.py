@@ -1,0 +1,456 @@
+"""Library calls that small kernels of our own can replace: products, scans, the best of a row.
+
+The compiler leaves these to torch, whose kernels are made for all sizes. Here every size is known,
+so that loops have fixed lengths and the accumulators of a product stay in registers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from kernelsmith.propose.rules.compiler.call import (
+    Allocate,
+    Call,
+    Kernel,
+    Launch,
+    Library,
+    Listed,
+    Named,
+    Operand,
+    Part,
+    Step,
+    Viewed,
+)
+from kernelsmith.propose.rules.compiler.cpp_reader import roots
+from kernelsmith.propose.rules.compiler.cpp_writer import SCHEDULES
+
+_LONGEST = 512
+"""Terms of a product up to which one chain of additions in float32 is exact enough."""
+_WIDEST = 4096
+"""How long a row may be that is searched for its best."""
+_BEST = 8
+"""How many of a row the selection below finds; each takes one pass."""
+
+VECTOR = """\
+typedef float vec16 __attribute__((vector_size(64), aligned(4)));
+static inline vec16 load16(const float* p) {
+  vec16 v;
+  std::memcpy(&v, p, 64);
+  return v;
+}
+"""
+
+PRODUCT = """\
+// R rows of a product: N columns of the result stay in registers, K terms in order.
+template <int R, int N, int K>
+static inline __attribute__((always_inline)) void rows_of_product(
+    const float* __restrict a, int64_t a_row, const float* __restrict b, int64_t b_row,
+    const float* __restrict bias, float* __restrict c, int64_t c_row) {
+  constexpr int V = N / 16;
+  vec16 sum[R][V];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) sum[r][v] = bias ? load16(bias + 16 * v) : vec16{};
+  for (int k = 0; k < K; ++k) {
+    vec16 row[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) row[v] = load16(b + k * b_row + 16 * v);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] += a[r * a_row + k] * row[v];
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) std::memcpy(c + r * c_row + 16 * v, &sum[r][v], 64);
+}
+template <int R, int N, int K>
+static inline __attribute__((always_inline)) void columns_of_product(
+    int64_t m, const float* __restrict a, int64_t a_row, const float* __restrict b, int64_t b_row,
+    const float* __restrict bias, float* __restrict c, int64_t c_row) {
+  int64_t i = 0;
+  for (; i + R <= m; i += R)
+    rows_of_product<R, N, K>(a + i * a_row, a_row, b, b_row, bias, c + i * c_row, c_row);
+  for (; i < m; ++i)
+    rows_of_product<1, N, K>(a + i * a_row, a_row, b, b_row, bias, c + i * c_row, c_row);
+}
+"""
+
+SCAN = """\
+// Running sums: 16 at a time in four steps, with what came before kept in double.
+static inline void running_sums(const float* __restrict in, float* __restrict out, int64_t n) {
+  const vec16 none = {};
+  double before = 0;
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    vec16 v = load16(in + i);
+    v += __builtin_shufflevector(
+        none, v, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
+    v += __builtin_shufflevector(
+        none, v, 0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
+    v += __builtin_shufflevector(
+        none, v, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27);
+    v += __builtin_shufflevector(
+        none, v, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    const vec16 sums = v + float(before);
+    before += double(v[15]);
+    std::memcpy(out + i, &sums, 64);
+  }
+  for (; i < n; ++i) {
+    before += double(in[i]);
+    out[i] = float(before);
+  }
+}
+"""
+
+BEST = """\
+#include <utility>
+// Larger for larger values, NaN above all; among equals larger for the earlier one.
+static inline int64_t rank(float value, int32_t at) {
+  int32_t bits;
+  std::memcpy(&bits, &value, 4);
+  bits = bits < 0 ? bits ^ 0x7fffffff : bits;
+  bits = value != value ? 0x7fffffff : bits;
+  return int64_t((uint64_t(uint32_t(bits)) << 32) | uint32_t(~at));
+}
+// As torch does it, for rows with equals among the best: which one is taken is its order's doing.
+template <int N, int K>
+static void best_of_equals(const float* in, float* values, int64_t* places) {
+  typedef std::pair<float, int64_t> Entry;
+  Entry queue[N];
+  for (int64_t i = 0; i < N; ++i) queue[i] = Entry(in[i], i);
+  const auto before = [](const Entry& x, const Entry& y) {
+    return (x.first != x.first && y.first == y.first) || x.first > y.first;
+  };
+  if (K * 64 <= N) {
+    std::partial_sort(queue, queue + K, queue + N, before);
+  } else {
+    std::nth_element(queue, queue + K - 1, queue + N, before);
+    std::sort(queue, queue + K - 1, before);
+  }
+  for (int j = 0; j < K; ++j) values[j] = queue[j].first, places[j] = queue[j].second;
+}
+template <int N, int K>
+static inline void best(const float* __restrict in, float* __restrict values, int64_t* places) {
+  int64_t last = INT64_MAX;
+  bool equals = false;
+  for (int j = 0; j < K; ++j) {
+    int64_t top = INT64_MIN;
+#pragma omp simd reduction(max : top)
+    for (int32_t i = 0; i < N; ++i) {
+      const int64_t one = rank(in[i], i);
+      top = one < last && one > top ? one : top;
+    }
+    last = top;
+    places[j] = int32_t(~uint32_t(top));
+    values[j] = in[places[j]];
+    equals |= j > 0 && !(values[j] < values[j - 1]);
+  }
+  int32_t many = 0;
+#pragma omp simd reduction(+ : many)
+  for (int32_t i = 0; i < N; ++i) many += !(in[i] < values[K - 1]);
+  if (equals || many > K) best_of_equals<N, K>(in, values, places);
+}
+"""
+
+DEPTHWISE = """\
+// One channel of a convolution along time: K weights that stay in registers.
+template <int N, int K>
+static inline void taps(const float* __restrict in, const float* __restrict weight, float bias,
+                        float* __restrict out, int64_t n, int64_t step, int64_t apart) {
+  float w[K];
+  for (int t = 0; t < K; ++t) w[t] = weight[t];
+  sweep<N>(0, n, [&](int64_t i, int) {
+    float sum = bias;
+    for (int t = 0; t < K; ++t) sum += w[t] * in[i * step + t * apart];
+    out[i] = sum;
+  });
+}
+"""
+
+HELPERS = {
+    "product": (VECTOR, PRODUCT), "scan": (VECTOR, SCAN), "best": (BEST,),
+    "depthwise": (DEPTHWISE,),
+}  # fmt: skip
+
+BODIES = {
+    "product": """\
+{pragma}
+  for (int64_t tile = 0; tile < {batch} * ({n} / {columns}); ++tile) {{
+    const int64_t batch = tile / ({n} / {columns}), from = tile % ({n} / {columns}) * {columns};
+    const float* left = a + batch * {a_batch};
+    const float* right = b + batch * {b_batch} + from * {b_column};
+{packed}
+    columns_of_product<{rows}, {columns}, {k}>(
+        {m}, left, {a_row}, right, {b_row_used}, {bias}, out + batch * {m} * {n} + from, {n});
+  }}""",
+    "scan": """\
+{pragma}
+  for (int64_t row = 0; row < {rows}; ++row)
+    running_sums(x + row * {n}, out + row * {n}, {n});""",
+    "best": """\
+{pragma}
+  for (int64_t row = 0; row < {rows}; ++row)
+    best<{n}, {k}>(x + row * {n}, values + row * {k}, places + row * {k});""",
+    "depthwise": """\
+{pragma}
+  for (int64_t row = 0; row < {rows}; ++row) {{
+    const int64_t channel = row % {channels};
+    taps<{lanes}, {k}>(x + row * {length}, weight + channel * {k}, {bias}, out + row * {n}, {n},
+             {step}, {apart});
+  }}""",
+}
+
+_PACKED = """\
+    alignas(64) float packed[{k} * {columns}];  // columns side by side, as the lanes take them
+    for (int64_t j = 0; j < {columns}; ++j)
+      for (int64_t i = 0; i < {k}; ++i)
+        packed[i * {columns} + j] = right[i * {b_row} + j * {b_column}];
+    right = packed;"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tensor:
+    """What is known of an operand."""
+
+    operand: Named | Viewed
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+
+
+def replaced(call: Call) -> Call:
+    """The same call with kernels of our own for the library calls that are known here."""
+    known = _tensors(call)
+    steps: list[Step] = []
+    kernels = list(call.kernels)
+    parts: dict[str, dict[int, str]] = {}
+    for step in call.steps:
+        if isinstance(step, Part) and step.of in parts:
+            continue
+        made = _own(step, known, call) if isinstance(step, Library) else None
+        if made is None:
+            steps.append(step)
+            continue
+        kernel, before, operands = made
+        name = f"{kernel.name}_{len(kernels)}"
+        kernels.append(replace(kernel, name=name))
+        steps += [*before, Launch(kernel=name, operands=operands)]
+        if isinstance(step, Library) and kernel.fixed and dict(kernel.fixed)["kind"] == "best":
+            parts[str(step.result)] = {}
+    return replace(call, steps=tuple(steps), kernels=tuple(kernels))
+
+
+def own_text(name: str, kernel: Kernel, parameters: Mapping[str, str]) -> str:
+    """The C++ of a kernel that ``replaced`` put in."""
+    sizes = dict(kernel.fixed)
+    work = int(sizes["work"])
+    threaded = parameters["threads"] != "1" and work >= int(parameters["serial_below"])
+    pragma = f"#pragma omp parallel for schedule({SCHEDULES[parameters['schedule']]})"
+    body = BODIES[sizes["kind"]].format(
+        **sizes,
+        lanes=parameters["lanes"],
+        pragma=pragma if threaded else "  // too little to share",
+    )
+    return f'extern "C" void {name}({kernel.text}) {{\n{body}\n}}'
+
+
+def helpers(kernels: list[Kernel]) -> str:
+    """What such kernels call, each once."""
+    found: list[str] = []
+    for kernel in kernels:
+        for text in HELPERS[dict(kernel.fixed)["kind"]]:
+            if text not in found:
+                found.append(text)
+    return "".join(found)
+
+
+def _tensors(call: Call) -> dict[str, _Tensor]:
+    """Layouts by name, where they are told."""
+    found: dict[str, _Tensor] = {}
+    for each in call.arguments:
+        if each.shape is not None and each.stride is not None:
+            found[each.name] = _Tensor(
+                operand=Named(name=each.name), shape=each.shape, stride=each.stride,
+                dtype=each.dtype,
+            )  # fmt: skip
+    for step in call.steps:
+        if isinstance(step, Allocate):
+            found[step.name] = _Tensor(
+                operand=Named(name=step.name), shape=step.shape, stride=step.stride,
+                dtype=step.dtype,
+            )  # fmt: skip
+    for name, of in roots(call).items():
+        if of.name in found:
+            base = found[of.name]
+            found[name] = (
+                replace(base, operand=of, shape=of.shape, stride=of.stride)
+                if isinstance(of, Viewed) else replace(base, operand=of)
+            )  # fmt: skip
+    return found
+
+
+def _tensor(operand: Operand, known: Mapping[str, _Tensor]) -> _Tensor | None:
+    if isinstance(operand, Named):
+        return known.get(operand.name)
+    if isinstance(operand, Viewed) and operand.name in known:
+        base = known[operand.name]
+        return replace(base, operand=operand, shape=operand.shape, stride=operand.stride)
+    return None
+
+
+Own = tuple[Kernel, list[Step], tuple[Operand, ...]]
+
+
+def _own(step: Library, known: Mapping[str, _Tensor], call: Call) -> Own | None:
+    given = [_tensor(each, known) for each in step.operands]
+    if any(each is not None and each.dtype != "float32" for each in given):
+        return None
+    if step.target in ("torch.mm", "torch.bmm", "torch.addmm"):
+        return _product(step, given)
+    if step.target == "torch.ops.aten.cumsum.default":
+        return _scan(step, given)
+    if step.target == "torch.ops.aten.topk.default":
+        return _best(step, given, call)
+    if step.target == "torch.convolution":
+        return _depthwise(step, given)
+    return None
+
+
+def _kernel(kind: str, parameters: str, work: int, **sizes: int | str) -> Kernel:
+    fixed = {"kind": kind, "work": str(work), **{key: str(each) for key, each in sizes.items()}}
+    return Kernel(
+        name=kind, text=parameters, schedule="template", fixed=tuple(sorted(fixed.items()))
+    )
+
+
+def _product(step: Library, given: list[_Tensor | None]) -> Own | None:
+    keywords = dict(step.keywords)
+    if step.out is None or any(keywords.get(key, 1) != 1 for key in ("alpha", "beta")):
+        return None
+    *before, a, b = given
+    if a is None or b is None or any(each is None for each in before):
+        return None
+    batch, m, k = a.shape if len(a.shape) == 3 else (1, *a.shape)
+    n = b.shape[-1]
+    columns = next((each for each in (32, 16) if n % each == 0), None)
+    bias = before[0] if before else None
+    if columns is None or k > _LONGEST or a.stride[-1] != 1 or 1 not in b.stride[-2:]:
+        return None
+    if bias is not None and (bias.shape != (n,) or bias.stride != (1,)):
+        return None
+    b_row, b_column = b.stride[-2:]
+    sizes: dict[str, int | str] = {
+        "batch": batch, "m": m, "n": n, "k": k, "columns": columns,
+        "rows": min(m, 8 if columns == 32 else 12),
+        "a_batch": a.stride[0] if batch > 1 else 0, "a_row": a.stride[-2],
+        "b_batch": b.stride[0] if batch > 1 else 0, "b_column": b_column,
+        "b_row_used": b_row if b_column == 1 else columns,
+        "bias": "bias + from" if bias is not None else "nullptr",
+        "packed": "" if b_column == 1 else _PACKED.format(
+            k=k, columns=columns, b_row=b_row, b_column=b_column),
+    }  # fmt: skip
+    pointers = ["a", "b", *(["bias"] if bias is not None else [])]
+    text = ", ".join(f"const float* __restrict {each}" for each in pointers)
+    kernel = _kernel("product", f"{text}, float* __restrict out", 2 * batch * m * n * k, **sizes)
+    operands = [a.operand, b.operand, *([bias.operand] if bias is not None else [])]
+    return kernel, [], (*operands, Named(name=step.out))
+
+
+def _is_dense(tensor: _Tensor) -> bool:
+    size = 1
+    for length, step in zip(reversed(tensor.shape), reversed(tensor.stride), strict=True):
+        if length != 1 and step != size:
+            return False
+        size *= length
+    return True
+
+
+def _scan(step: Library, given: list[_Tensor | None]) -> Own | None:
+    x = given[0]
+    keywords = dict(step.keywords)
+    dim = keywords.get("dim", step.operands[1] if len(step.operands) > 1 else None)
+    if x is None or step.result is None or not _is_dense(x) or not x.shape:
+        return None
+    if dim not in (-1, len(x.shape) - 1) or keywords.get("dtype") is not None:
+        return None
+    n = x.shape[-1]
+    kernel = _kernel(
+        "scan", "const float* __restrict x, float* __restrict out", prod(x.shape),
+        rows=prod(x.shape) // max(1, n), n=n,
+    )  # fmt: skip
+    out = Allocate(name=step.result, shape=x.shape, stride=_dense(x.shape), dtype="float32")
+    return kernel, [out], (x.operand, Named(name=step.result))
+
+
+def _best(step: Library, given: list[_Tensor | None], call: Call) -> Own | None:
+    x = given[0]
+    if x is None or step.result is None or not _is_dense(x) or not x.shape:
+        return None
+    count, dim, largest, *_ = (*step.operands[1:], -1, True, True)[:3]
+    fits = isinstance(count, int) and 0 < count <= _BEST and largest is True
+    if not fits or dim not in (-1, len(x.shape) - 1) or step.keywords:
+        return None
+    n = x.shape[-1]
+    if not int(str(count)) <= n <= _WIDEST:
+        return None
+    parts = {
+        each.index: each.name
+        for each in call.steps if isinstance(each, Part) and each.of == step.result
+    }  # fmt: skip
+    shape = (*x.shape[:-1], int(str(count)))
+    made: list[Step] = []
+    operands: list[Operand] = [x.operand]
+    for index, dtype in enumerate(("float32", "int64")):
+        name = parts.get(index, f"{step.result}_{index}")
+        made.append(Allocate(name=name, shape=shape, stride=_dense(shape), dtype=dtype))
+        operands.append(Named(name=name))
+    kernel = _kernel(
+        "best", "const float* __restrict x, float* __restrict values, int64_t* __restrict places",
+        prod(x.shape), rows=prod(x.shape) // n, n=n, k=str(count),
+    )  # fmt: skip
+    return kernel, made, tuple(operands)
+
+
+def _depthwise(step: Library, given: list[_Tensor | None]) -> Own | None:
+    """One channel by itself, along one dimension, without padding."""
+    x, weight = given[0], given[1]
+    bias = given[2] if len(given) > 2 else None
+    keywords = dict(step.keywords)
+    numbers = {
+        key: [each for each in value.items if isinstance(each, int)]
+        for key, value in keywords.items() if isinstance(value, Listed)
+    }  # fmt: skip
+    if x is None or weight is None or step.result is None or len(x.shape) != 3:
+        return None
+    batch, channels, length = x.shape
+    plain = numbers.get("padding") == [0] and keywords.get("transposed") is False
+    if not plain or keywords.get("groups") != channels or weight.shape[:2] != (channels, 1):
+        return None
+    if not (_is_dense(x) and _is_dense(weight)):
+        return None
+    k, (pace,), (apart,) = weight.shape[2], numbers["stride"], numbers["dilation"]
+    n = (length - apart * (k - 1) - 1) // pace + 1
+    shape = (batch, channels, n)
+    if step.stride is not None and step.stride != _dense(shape):
+        return None
+    pointers = ["x", "weight", *(["bias"] if bias is not None else [])]
+    text = ", ".join(f"const float* __restrict {each}" for each in pointers)
+    kernel = _kernel(
+        "depthwise", f"{text}, float* __restrict out", prod(shape) * k, rows=batch * channels,
+        channels=channels, length=length, n=n, k=k, step=pace, apart=apart,
+        bias="bias[channel]" if bias is not None else "0.0f",
+    )  # fmt: skip
+    out = Allocate(name=step.result, shape=shape, stride=_dense(shape), dtype="float32")
+    operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
+    return kernel, [out], (*operands, Named(name=step.result))
+
+
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    found, size = [], 1
+    for each in reversed(shape):
+        found.append(size)
+        size *= max(1, each)
+    return tuple(reversed(found))

@@ -1,0 +1,461 @@
+"""A kernel's tree as C++17: lanes within a row, OpenMP over rows or blocks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kernelsmith.propose.rules.compiler import cpp_math as prelude
+from kernelsmith.propose.rules.compiler.cpp_columns import Columns, by_columns
+from kernelsmith.propose.rules.compiler.cpp_tree import (
+    Accumulator,
+    Check,
+    Function,
+    Gather,
+    Let,
+    Local,
+    Loop,
+    Masked,
+    Statement,
+    Store,
+    closing,
+    expressions,
+    names,
+    read,
+    stored,
+    stride,
+    used,
+    walk,
+)
+from kernelsmith.propose.rules.graph import NotRecognised
+
+SCHEDULES = {"static": "static", "dynamic": "dynamic, 4", "guided": "guided"}
+"""What OpenMP is told; rows that are taken one by one cost more than they share."""
+_PARTS = 64
+"""Into how many parts a sum over everything is cut, whatever the number of threads."""
+_STACK = 1 << 16
+"""Bytes of a thread's own memory that may lie on its stack."""
+_CHAIN = 4096
+"""Terms that one lane may add up in float32."""
+_SHORT = 4
+"""Loops up to this length are left to the compiler."""
+
+
+@dataclass(kw_only=True)
+class Writer:
+    """Writes one kernel; the same tree and parameters give the same text."""
+
+    name: str
+    function: Function
+    parameters: Mapping[str, str]
+    finals: frozenset[str] = frozenset()
+    """Pointers that only the caller reads."""
+    shared: frozenset[str] = frozenset()
+    """Pointers that may point to the same memory as others."""
+    _lanes: dict[str, str] = field(default_factory=dict)
+    """Where each accumulator is gathered."""
+    _lane: str = "k"
+    """Which lane an element belongs to."""
+
+    def text(self) -> str:
+        """The function, without what it calls."""
+        body = self.function.body
+        checks = any(isinstance(each, Check) for each in walk(body))
+        lines = [
+            f'extern "C" {"int64_t" if checks else "void"} {self.name}({self._arguments()}) {{'
+        ]
+        lines += ["  int64_t outside = 0;"] if checks else []
+        lines += self._top(body)
+        lines += ["  return outside;"] if checks else []
+        return "\n".join([*lines, "}"])
+
+    def _arguments(self) -> str:
+        made = []
+        written = stored(self.function.body)
+        for name, kind in self.function.parameters:
+            const = "" if name in written else "const "
+            alone = "" if name in self.shared else "__restrict "
+            made.append(f"{const}{kind}* {alone}{name}")
+        return ", ".join(made)
+
+    def _top(self, body: tuple[Statement, ...]) -> list[str]:
+        """One nest of loops after the other, each on all threads where it is worth it."""
+        lines: list[str] = []
+        waiting: list[Local] = []
+        for position, each in enumerate(body):
+            if isinstance(each, Local):
+                waiting.append(each)
+            elif isinstance(each, Accumulator):
+                if self._splits(each, body[position + 1 :]):
+                    self._lanes[each.name] = "parts"
+                else:
+                    lines += _padded(self._accumulator(each, body[position + 1 :]))
+            elif isinstance(each, Loop):
+                lines += _padded(self._nest(each, waiting, body[position + 1 :]))
+                waiting = [one for one in waiting if one.name in used(body[position + 1 :])]
+            elif isinstance(each, Check):
+                return lines + _padded(self._checked(each, self._inside(body[position + 1 :])))
+            else:
+                lines += _padded(self._statement(each))
+        return lines
+
+    def _splits(self, accumulator: Accumulator, rest: tuple[Statement, ...]) -> bool:
+        """Whether a sum over everything is worth several threads."""
+        loop = next((each for each in rest if isinstance(each, Loop)), None)
+        return (
+            loop is not None and accumulator.fold in prelude.OPERATORS and self._threaded(loop)
+            and loop.extent >= _PARTS
+            and all(
+                not isinstance(each, Gather) or self._folds().get(each.name) in prelude.OPERATORS
+                for each in walk(loop.body)
+            )
+        )  # fmt: skip
+
+    def _folds(self) -> dict[str, str]:
+        return {
+            each.name: each.fold for each in walk(self.function.body)
+            if isinstance(each, Accumulator)
+        }  # fmt: skip
+
+    def _threaded(self, loop: Loop) -> bool:
+        adds = any(isinstance(each, Store) and each.adds for each in walk(loop.body))
+        enough = work(loop) >= int(self.parameters["serial_below"])
+        return enough and not adds and self.parameters["threads"] != "1"
+
+    def _pragma(self, collapse: int = 1) -> str:
+        clause = f" collapse({collapse})" if collapse > 1 else ""
+        return (
+            f"#pragma omp parallel for schedule({SCHEDULES[self.parameters['schedule']]}){clause}"
+        )
+
+    def _nest(self, loop: Loop, locals_: list[Local], rest: tuple[Statement, ...]) -> list[str]:
+        columns = by_columns(loop)
+        if columns is not None:
+            pragma = [self._pragma()] if self._threaded(loop) else []
+            return [*pragma, *Columns(self.parameters["lanes"], columns).lines(loop)]
+        parts = [
+            each.name for each in walk(loop.body)
+            if isinstance(each, Gather) and self._lanes.get(each.name) == "parts"
+        ]  # fmt: skip
+        if parts:
+            return self._parted(loop, locals_, list(dict.fromkeys(parts)), rest)
+        if not self._threaded(loop):
+            return [*self._locals(locals_), *self._loop(loop, rest)]
+        if _is_innermost(loop):
+            return self._blocks(loop)
+        depth, inside = _collapsed(loop)
+        lines = [self._pragma(depth)]
+        pad = ""
+        for each in _chain(loop)[:depth]:
+            lines.append(f"{pad}{_for(each)} {{")
+            pad += "  "
+        lines += [f"{pad}{line}" for line in [*self._locals(locals_), *self._inside(inside)]]
+        while pad:
+            pad = pad[2:]
+            lines.append(f"{pad}}}")
+        return lines
+
+    def _blocks(self, loop: Loop) -> list[str]:
+        """A flat loop, cut into blocks that threads take."""
+        block = int(self.parameters["block"]) * 1024
+        end = f"std::min<int64_t>({loop.extent}, from + {block})"
+        return [
+            self._pragma(),
+            f"for (int64_t from = 0; from < {loop.extent}; from += {block}) {{",
+            *_padded(self._loop(loop, (), begin="from", end=end)),
+            "}",
+        ]
+
+    def _parted(
+        self, loop: Loop, locals_: list[Local], parts: list[str], rest: tuple[Statement, ...]
+    ) -> list[str]:
+        """A sum over everything: each part by itself, then the parts in order."""
+        made = {
+            each.name: each for each in walk(self.function.body) if isinstance(each, Accumulator)
+        }
+        lines = [f"{self._kind(made[name], _PARTS)} {name}_parts;" for name in parts]
+        lines.append(self._pragma())
+        lines.append(f"for (int64_t part = 0; part < {_PARTS}; ++part) {{")
+        inside = self._locals(locals_)
+        innermost = loop
+        while not _is_innermost(innermost):
+            innermost = next(each for each in innermost.body if isinstance(each, Loop))
+        for name in parts:
+            lanes = self._count(innermost)
+            self._lanes[name] = f"{name}_lanes"
+            inside.append(f"{self._kind(made[name], lanes)} {name}_lanes;")
+        begin, end = (f"{loop.extent} * {each} / {_PARTS}" for each in ("part", "(part + 1)"))
+        inside += self._loop(loop, (), begin=begin, end=end)
+        inside += [f"{name}_parts.lane[part] = {name}_lanes.total();" for name in parts]
+        lines += [*_padded(inside), "}"]
+        for name in parts:
+            lines.append(f"const {made[name].kind} {name} = {name}_parts.total();")
+            del self._lanes[name]
+        return lines
+
+    def _locals(self, locals_: list[Local]) -> list[str]:
+        lines = []
+        for each in locals_:
+            if each.size * 8 <= _STACK:
+                lines.append(f"alignas(64) {each.kind} {each.name}[{each.size}];")
+            else:
+                hold = f"std::unique_ptr<{each.kind}[]> {each.name}_memory"
+                lines.append(f"{hold}(new {each.kind}[{each.size}]);")
+                lines.append(f"{each.kind}* {each.name} = {each.name}_memory.get();")
+        return lines
+
+    def _inside(self, body: tuple[Statement, ...]) -> list[str]:
+        lines: list[str] = []
+        for position, each in enumerate(body):
+            rest = body[position + 1 :]
+            if isinstance(each, Accumulator):
+                lines += self._accumulator(each, rest)
+            elif isinstance(each, Loop):
+                lines += self._loop(each, rest)
+            elif isinstance(each, Local):
+                lines += self._locals([each])
+            elif isinstance(each, Check):
+                return lines + self._checked(each, self._inside(rest))
+            else:
+                lines += self._statement(each)
+        return lines
+
+    @staticmethod
+    def _checked(check: Check, rest: list[str]) -> list[str]:
+        inside = [f"  {line}" for line in rest]
+        return [
+            f"if ({_bare(check.condition)}) {{", *inside, "} else {",
+            "#pragma omp atomic write", "  outside = 1;", "}",
+        ]  # fmt: skip
+
+    def _count(self, loop: Loop) -> int:
+        """How many lanes a loop fills."""
+        lanes = int(self.parameters["lanes"])
+        while lanes > max(1, loop.extent):
+            lanes //= 2
+        return lanes
+
+    def _kind(self, accumulator: Accumulator, lanes: int) -> str:
+        kind = accumulator.kind
+        double = self.parameters.get("accumulate") == "double"
+        double |= terms(self.function.body, accumulator.name) > _CHAIN * lanes
+        if accumulator.fold == "sum" and kind == "float" and double:
+            kind = "double"
+        return f"Lanes<{prelude.OPERATORS[accumulator.fold][0]}, {kind}, {lanes}>"
+
+    def _accumulator(self, each: Accumulator, rest: tuple[Statement, ...]) -> list[str]:
+        """Where a value is gathered in the loops behind it."""
+        if each.fold in ("argmax", "argmin"):
+            start = "lowest" if each.fold == "argmax" else "highest"
+            self._lanes[each.name] = each.name
+            return [f"Place<{each.kind}> {each.name}{{{start}<{each.kind}>()}};"]
+        loops = [
+            one for one in walk(rest) if isinstance(one, Loop)
+            and any(isinstance(g, Gather) and g.name == each.name for g in one.body)
+        ]  # fmt: skip
+        if len(loops) != 1:
+            raise NotRecognised("the compiler gathers one value in several loops")
+        loop = loops[0]
+        self._lanes[each.name] = f"{each.name}_lanes"
+        return [f"{self._kind(each, self._count(loop))} {each.name}_lanes;"]
+
+    def _loop(
+        self, loop: Loop, rest: tuple[Statement, ...], *, begin: str = "0", end: str = ""
+    ) -> list[str]:
+        end = end or str(loop.extent)
+        gathers = [each for each in walk(loop.body) if isinstance(each, Gather)]
+        self._lane = "k"
+        if not _is_innermost(loop) or self._is_serial(loop):
+            if _is_innermost(loop):
+                self._lane = f"{loop.variable} % {self._count(loop)}"
+            lines = [f"{_for(loop, begin, end)} {{", *_padded(self._inside(loop.body)), "}"]
+        elif (target := self._streamed(loop)) is not None:
+            *before, last = loop.body
+            assert isinstance(last, Store)
+            lines = [
+                f"stream<{self._count(loop)}>({target}, {begin}, {end}, "
+                f"[&](int64_t {loop.variable}) {{",
+                *_padded(self._inside(tuple(before))),
+                f"  return {_bare(last.value)};", "});",
+            ]  # fmt: skip
+        else:
+            lane = "int k" if gathers else "int"
+            head = f"sweep<{self._count(loop)}>({begin}, {end}"
+            lines = [
+                f"{head}, [&](int64_t {loop.variable}, {lane}) {{",
+                *_padded(self._inside(loop.body)), "});",
+            ]  # fmt: skip
+        return lines + self._totals(gathers, rest)
+
+    def _totals(self, gathers: list[Gather], rest: tuple[Statement, ...]) -> list[str]:
+        """What was gathered, once nothing more comes."""
+        lines = []
+        kinds = {
+            each.name: each for each in walk(self.function.body) if isinstance(each, Accumulator)
+        }  # fmt: skip
+        for name in dict.fromkeys(each.name for each in gathers):
+            if not self._lanes.get(name, "").endswith("_lanes") or f"{name}_parts" in self._lanes:
+                continue
+            if any(name in names(text) for one in walk(rest) for text in _texts(one)):
+                kind = kinds[name].kind
+                lines.append(f"const {kind} {name} = {kind}({name}_lanes.total());")
+        return lines
+
+    def _is_serial(self, loop: Loop) -> bool:
+        """Whether elements must be taken one after the other, or are too few to bother."""
+        if loop.extent <= _SHORT and not any(isinstance(e, Gather) for e in loop.body):
+            return True
+        folds = self._folds()
+        for each in walk(loop.body):
+            if isinstance(each, Check):
+                return True
+            if isinstance(each, Store) and (each.adds or not stride(each.index, loop.variable)):
+                return True
+            if isinstance(each, Gather) and folds[each.name] not in prelude.OPERATORS:
+                return True
+        return False
+
+    def _streamed(self, loop: Loop) -> str | None:
+        """Where a loop's one output goes, if it may go past the caches."""
+        last = loop.body[-1]
+        if self.parameters.get("stores") != "stream" or not isinstance(last, Store):
+            return None
+        if any(isinstance(each, Store | Gather) for each in walk(loop.body[:-1])):
+            return None
+        pointer = last.pointer
+        fits = self.function.kinds.get(pointer) == "float" and pointer in self.finals
+        if not fits or pointer in read(self.function.body) or loop.extent < 256:
+            return None
+        if stride(last.index, loop.variable) != 1:
+            return None
+        terms = [term for term in last.index.split(" + ") if term != loop.variable]
+        return " + ".join([pointer, *terms])
+
+    def _statement(self, each: Statement) -> list[str]:
+        match each:
+            case Let(name=name, value=value, kind=kind):
+                return [f"const {kind} {name} = {_bare(value)};"]
+            case Store(pointer=pointer, index=index, value=value, adds=adds):
+                return [f"{pointer}[{index}] {'+=' if adds else '='} {_bare(value)};"]
+            case Gather(name=name, value=value, at=at) if at:
+                fold = "highest" if self._folds()[name] == "argmax" else "lowest"
+                return [f"{name}.{fold}({_bare(value)}, {at});"]
+            case Gather(name=name, value=value):
+                return [f"{self._lanes[name]}.add({self._lane}, {_bare(value)});"]
+            case Masked():
+                return _masked(each, self._inside(each.body))
+        raise AssertionError(each)
+
+
+def _texts(statement: Statement) -> list[str]:
+    found = list(expressions(statement))
+    return [*found, statement.value] if isinstance(statement, Masked) else found
+
+
+def _masked(each: Masked, inside: list[str]) -> list[str]:
+    condition, value = _bare(each.condition), _bare(each.value)
+    if len(each.body) == 1 and isinstance(each.body[0], Let) and each.body[0].name == each.value:
+        value, inside = _bare(each.body[0].value), []
+    if not inside:
+        return [f"const {each.kind} {each.name} = {condition} ? {value} : {each.other};"]
+    return [
+        f"{each.kind} {each.name} = {each.other};", f"if ({condition}) {{",
+        *_padded(inside), f"  {each.name} = {value};", "}",
+    ]  # fmt: skip
+
+
+def _padded(lines: list[str]) -> list[str]:
+    return [line if line.startswith("#") else f"  {line}" for line in lines]
+
+
+def _for(loop: Loop, begin: str = "0", end: str = "") -> str:
+    name = loop.variable
+    return f"for (int64_t {name} = {begin}; {name} < {end or loop.extent}; ++{name})"
+
+
+def _is_innermost(loop: Loop) -> bool:
+    return not any(isinstance(each, Loop) for each in walk(loop.body))
+
+
+def _chain(loop: Loop) -> list[Loop]:
+    """Loops with nothing else between them, the outermost first."""
+    found = [loop]
+    while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):
+        found.append(found[-1].body[0])
+    return found
+
+
+def _collapsed(loop: Loop) -> tuple[int, tuple[Statement, ...]]:
+    """How many loops threads share, so that there is enough to share, and what is inside."""
+    chain = _chain(loop)
+    outer = [each for each in chain if not _is_innermost(each)] or chain[:1]
+    depth, shared = 1, loop.extent
+    while depth < len(outer) and shared < 128:
+        shared *= outer[depth].extent
+        depth += 1
+    return depth, outer[depth - 1].body
+
+
+def work(loop: Loop) -> int:
+    """How many elements a nest of loops touches."""
+    inside = sum(work(each) for each in loop.body if isinstance(each, Loop))
+    return loop.extent * max(1, inside)
+
+
+def terms(body: tuple[Statement, ...], name: str) -> int:
+    """How many values an accumulator gathers before it starts anew."""
+    if any(isinstance(each, Accumulator) and each.name == name for each in body):
+        return _gathered(body, name)
+    return max((terms(each.body, name) for each in body if isinstance(each, Loop)), default=0)
+
+
+def _gathered(body: tuple[Statement, ...], name: str) -> int:
+    loops = [each.extent * _gathered(each.body, name) for each in body if isinstance(each, Loop)]
+    here = any(isinstance(each, Gather) and each.name == name for each in body)
+    return max([*loops, int(here)])
+
+
+def _bare(text: str) -> str:
+    """An expression without brackets that say nothing."""
+    text = text.strip()
+    while text.startswith("(") and closing(text, 0) == len(text) - 1:
+        text = text[1:-1]
+    position = 0
+    while (match := re.compile(r"\w\(\(").search(text, position)) is not None:
+        outer, inside = match.end() - 2, match.end() - 1
+        if closing(text, inside) == closing(text, outer) - 1:
+            end = closing(text, outer)
+            text = text[: outer + 1] + text[inside + 1 : end - 1] + text[end:]
+        position = match.end() - 1
+    return text
+
+
+def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
+    """All that the kernels call."""
+    statements = [each for function in functions for each in walk(function.body)]
+    texts = [text for each in statements for text in _texts(each)]
+    joined = "\n".join(texts)
+    folds: set[str] = {each.fold for each in statements if isinstance(each, Accumulator)}
+    kinds = {kind for function in functions for _, kind in function.parameters}
+    wanted = set(re.findall(r"fn::(\w+)\(", joined))
+    parts = []
+    if any(isinstance(each, Local) and each.size * 8 > _STACK for each in statements):
+        parts.append("#include <memory>\n")
+    if kinds & {"bf16", "f16"}:
+        parts.append(prelude.HALVES)
+    if re.search(r"\b(larger|smaller)\(", joined) or folds & {"max", "min"}:
+        parts.append(prelude.SIMPLE)
+    if re.search(r"\b(floor_div|floor_mod|remainder_of)\(", joined):
+        parts.append(prelude.WHOLE)
+    parts.append(prelude.functions(wanted, polynomial=parameters.get("math", "poly") == "poly"))
+    places = bool(folds & {"argmax", "argmin"})
+    parts.append(prelude.operators(folds & set(prelude.OPERATORS)))
+    if places:
+        if not folds & {"max", "min"}:
+            parts.append(prelude.LIMITS)
+        parts.append(prelude.PLACE)
+    if folds - {"argmax", "argmin"}:
+        parts.append(prelude.LANES)
+    parts.append(prelude.SWEEP)
+    if parameters.get("stores") == "stream":
+        parts.append(prelude.STREAM)
+    return "".join(parts)

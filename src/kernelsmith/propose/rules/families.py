@@ -1,0 +1,169 @@
+"""All ways of writing candidates for one task, in the order of what they are expected to gain."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.compiled_families import OPTIONS, expected_gain, from_compiler
+from kernelsmith.propose.rules.family import Family, owned
+from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.kinds import kinds_for
+from kernelsmith.propose.rules.rewrite.cost import CPU
+from kernelsmith.propose.rules.rewrite.forms import forms_of
+from kernelsmith.propose.rules.templates import template_for
+
+_LONGEST_WALK = 4096
+_MUCH = 1.2
+"""Gain that the cost model must expect of algebra before it goes first."""
+_HEADER = re.compile(r"^# kernelsmith rules: .*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One choice of one family."""
+
+    family: Family
+    chosen: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Of its family."""
+        return self.family.space.template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Families:
+    """The families of one task, and why others are not among them."""
+
+    members: tuple[Family, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [each.space.template for each in self.members]
+        if len(set(names)) != len(names):
+            raise ValueError(f"families have names of their own; got {names}")
+
+    def owner(self, source: str) -> Variant | None:
+        """Who wrote a source, and with which parameters; none where someone else did."""
+        for family in self.members:
+            try:
+                chosen = owned(family, source)
+            except NotRecognised:
+                continue
+            if chosen is not None:
+                return Variant(family=family, chosen=chosen)
+        return None
+
+    def named(self, name: str) -> Family:
+        """The family of that name."""
+        return next(each for each in self.members if each.space.template == name)
+
+    def starts(self) -> Iterator[Variant]:
+        """The first variant of every family, then the second ones, and so on."""
+        for rank in zip_longest(*(family.space.starts for family in self.members)):
+            for family, chosen in zip(self.members, rank, strict=True):
+                if chosen is not None:
+                    yield Variant(family=family, chosen=chosen)
+
+    def walk(self, seed: int) -> Iterator[Variant]:
+        """Through all spaces, the families in turn; comes after ``starts``."""
+        spaces = [each.space for each in self.members]
+        for step in range(min(_LONGEST_WALK, max((each.size for each in spaces), default=0))):
+            for family in self.members:
+                number = len(family.space.starts) + step
+                if step < family.space.size:
+                    yield Variant(family=family, chosen=family.space.seed(number, seed))
+
+
+FindFamilies = Callable[[Task, str], Families]
+UNFORESEEN = (LookupError, ValueError, TypeError, AttributeError, AssertionError, RecursionError,
+              SyntaxError, ArithmeticError, NotImplementedError, OSError)  # fmt: skip
+"""What code that reads other people's text raises where nobody thought of it: a compiler's output
+that one family cannot read is no reason to do without the others."""
+logger = logging.getLogger(__name__)
+
+
+def body(source: str) -> str:
+    """A candidate without its header: two choices that give the same program are one."""
+    return _HEADER.sub("", source)
+
+
+def templates_only(task: Task, backend: str) -> Families:
+    """What is read from the source alone: no process is started, and torch is not loaded."""
+    return _collected([lambda: (template_for(task, backend),), lambda: kinds_for(task, backend)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What came of asking the compiler about a task; can be kept, and sent to other processes."""
+
+    families: Families
+    gain: float = 1.0
+    """How much faster the cheapest form should be than the written one, by the cost model."""
+
+    def joined(self, task: Task, backend: str) -> Families:
+        """These families and those that are read from the source, best expectation first."""
+        written = templates_only(task, backend)
+        # Algebra that leaves out work goes before another schedule for the same work.
+        parts = [written, self.families] if self.gain < _MUCH else [self.families, written]
+        return Families(
+            members=tuple(each for part in parts for each in part.members),
+            reasons=tuple(dict.fromkeys(each for part in parts for each in part.reasons)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finder:
+    """Finds everything that the rules know about a task. Takes seconds: the compiler is asked.
+
+    It is asked here and now, not later: whoever times afterwards has the device alone.
+    """
+
+    options: tuple[str, ...] = tuple(each.name for each in OPTIONS)
+    """What the compiler is asked for on a GPU, beside ``default``."""
+
+    def __call__(self, task: Task, backend: str) -> Families:
+        """The task's families, by what they are expected to gain."""
+        return self.begun(task, backend).joined(task, backend)
+
+    def begun(self, task: Task, backend: str) -> Begun:
+        """Ask the compiler, in all forms of the task."""
+        forms = forms_of(task, peaks=CPU if backend == "cpu" else None)
+        options = [each for each in OPTIONS if each.name in ("default", *self.options)]
+        found = _collected([lambda: from_compiler(task, backend, forms, options=options)])
+        return Begun(families=found, gain=expected_gain(forms))
+
+
+families_for: FindFamilies = Finder()
+"""Everything, with all that the compiler can be asked for."""
+
+
+def at_hand(task: Task, backend: str) -> Families:
+    """For short runs: what is read from the source alone; the compiler only where that is nothing.
+
+    Asking it takes half a minute, as long as judging a few candidates.
+    """
+    found = templates_only(task, backend)
+    return found if found.members else families_for(task, backend)
+
+
+def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:
+    members: list[Family] = []
+    reasons: list[str] = []
+    for find in sources:
+        try:
+            members += find()
+        except NotRecognised as error:
+            reasons.append(str(error))
+        except UNFORESEEN as error:
+            logger.warning("a rule failed", exc_info=error)
+            reasons.append(failed(error))
+    return Families(members=tuple(members), reasons=tuple(dict.fromkeys(reasons)))
+
+
+def failed(error: Exception) -> str:
+    """A reason for people; the log has the rest."""
+    return f"a rule failed ({type(error).__name__}: {' '.join(str(error).split())[:120]})"

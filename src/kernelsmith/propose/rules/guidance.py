@@ -1,0 +1,122 @@
+"""A small learned model over a run's own measurements: which variant is likely to gain.
+
+A Gaussian process over the parameters (Matern 5/2, one length for all) predicts the logarithm of
+the speed-up; what failed counts as half as fast as the slowest that passed. Variants are ranked by
+mean plus a fifth of the deviation: a run has few evaluations, so what is known counts more than
+what is not. ``docs/design/005-rules.md`` says what it was chosen against.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelsmith.propose.rules.space import Space
+from kernelsmith.propose.rules.statistics import Trial
+
+ENOUGH = 6
+"""Measurements from which on the model is asked."""
+_FAILED = math.log(0.5)
+_CURIOSITY = 0.2
+_NOISE = 1e-3
+"""Variance of a measurement's logarithm below which the model does not look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One variant: whose it is, and what was chosen."""
+
+    family: str
+    chosen: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the model expects of one variant."""
+
+    speedup: float
+    promise: float
+    """Logarithm of the speed-up that it may have: the mean and a little more where it is unsure."""
+    measured: int
+    """On how many measurements that rests."""
+
+
+def is_available() -> bool:
+    """Whether scikit-learn can be loaded; nothing else here needs it."""
+    try:
+        _sklearn("gaussian_process")
+    except ImportError:
+        return False
+    return True
+
+
+def expected(
+    trials: Sequence[Trial], points: Sequence[Point], spaces: Mapping[str, Space]
+) -> list[Expected] | None:
+    """What to expect of each point; none while too little was measured or nothing can learn."""
+    known = [each for each in trials if each.failed or each.gain is not None]
+    passed = [each.gain for each in known if each.gain is not None]
+    if len(known) < ENOUGH or len(passed) < 2 or not points or not is_available():
+        return None
+    low = min(passed) + _FAILED
+    values = np.array([low if each.gain is None else each.gain for each in known])
+    tried = [Point(family=each.family, chosen=each.chosen) for each in known]
+    rows = encoded([*tried, *points], spaces)
+    middle, spread = float(values.mean()), float(values.std()) or 1.0
+    model = _fitted(rows[: len(known)], (values - middle) / spread, noise=_NOISE / spread**2)
+    mean, deviation = model.predict(rows[len(known) :], return_std=True)
+    return [
+        Expected(
+            speedup=math.exp(middle + spread * float(m)),
+            promise=middle + spread * float(m + _CURIOSITY * d),
+            measured=len(known),
+        )
+        for m, d in zip(mean, deviation, strict=True)
+    ]
+
+
+def encoded(points: Sequence[Point], spaces: Mapping[str, Space]) -> NDArray[np.float64]:
+    """Rows of numbers: places of ordered values, one column per unordered one and per family."""
+    columns: dict[tuple[str, str, str], list[float]] = {}
+    for at, point in enumerate(points):
+        for key, value in _coordinates(point, spaces[point.family]).items():
+            columns.setdefault(key, [0.0] * len(points))[at] = value
+    varied = [each for _, each in sorted(columns.items()) if len(set(each)) > 1]
+    return np.array(varied).T if varied else np.zeros((len(points), 1))
+
+
+def _coordinates(point: Point, space: Space) -> dict[tuple[str, str, str], float]:
+    found = {(point.family, "", ""): 1.0}
+    chosen = dict(point.chosen)
+    for each in space.parameters:
+        value = chosen[each.name]
+        if each.ordered and len(each.choices) > 2:
+            place = each.choices.index(value) / (len(each.choices) - 1)
+            found[(point.family, each.name, "")] = place
+        else:
+            found[(point.family, each.name, value)] = 1.0
+    return found
+
+
+def _fitted(rows: NDArray[np.float64], values: NDArray[np.float64], *, noise: float) -> Any:
+    """Fit one length and one noise level; deterministic."""
+    process, kernels = _sklearn("gaussian_process"), _sklearn("gaussian_process.kernels")
+    kernel = kernels.Matern(length_scale=1.5, length_scale_bounds=(0.3, 20.0), nu=2.5)
+    kernel += kernels.WhiteKernel(noise_level=0.05, noise_level_bounds=(max(noise, 1e-4), 1.0))
+    model = process.GaussianProcessRegressor(kernel=kernel, random_state=0)
+    with _quiet():
+        return model.fit(rows, values)
+
+
+def _quiet() -> Any:
+    """A length at its bound is no news for anyone."""
+    warnings = import_module("warnings")
+    return warnings.catch_warnings(action="ignore")
+
+
+def _sklearn(part: str) -> Any:
+    return import_module(f"sklearn.{part}")

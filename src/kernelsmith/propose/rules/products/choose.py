@@ -1,0 +1,274 @@
+"""What can be chosen for the products of a call, and what is chosen where nobody says.
+
+The figures are those of an H200 (torch 2.11, Triton 3.6, CUDA graphs, float32; docs/rules.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.levers import Lever
+from kernelsmith.propose.rules.products.product import (
+    HALF,
+    Product,
+    Schedule,
+    ceil_div,
+    power_above,
+)
+from kernelsmith.propose.rules.space import Parameter, Parameters
+
+_MULTIPROCESSORS = 132
+_LIBRARY, _TILES, _PLANES = 51e6, 63e6, 170e6
+"""FLOP per microsecond: cuBLAS in float32, ``bf16x6`` in tiles, ``fp16x3`` from planes."""
+_BYTES = 4.2e6
+"""Bytes per microsecond that splitting moves."""
+_EXTRA_US = 8.0
+"""Two launches more than a library call has, and tiles that fill no wave."""
+TILES = ("auto", "32x32x32", "32x64x32", "64x32x32", "64x64x32", "64x64x64", "64x128x32",
+         "64x128x64", "128x64x32", "128x64x64", "128x128x32", "128x128x64", "128x256x32",
+         "128x256x64")  # fmt: skip
+
+
+def parameters(products: Sequence[Product]) -> tuple[Parameter, ...]:
+    """The parameters of a call with these products; none where there is none."""
+    if not products:
+        return ()
+    flop = [each.flop for each in products]
+    kernel = f"product_{flop.index(max(flop))}"
+    exact = [each for each in products if each.dtype not in HALF]
+    ways: tuple[str, ...] = ("auto", "planes", "mixed", "tiles", "library")
+    if not exact:
+        ways = ("auto", "tiles", "library")
+    made = [
+        Parameter(name="product", choices=ways, default="auto", ordered=False, lever=Lever.PRODUCT,
+                  why="float32 products on tensor cores, or the library's"),
+    ]  # fmt: skip
+    if exact:
+        made.append(
+            Parameter(
+                name="precision",
+                choices=("fp16x3", "bf16x6", "bf16x3", "tf32x3", "ieee"),
+                default="fp16x3",
+                safe="bf16x6",
+                ordered=False,
+                lever=Lever.PRODUCT,
+                why="how many half-precision products make one of float32",
+            )
+        )
+    made += [
+        Parameter(name="product_tile", choices=TILES, default="auto", lever=Lever.TILE,
+                  kernel=kernel, why="rows, columns and depth of a product's tile"),
+        Parameter(name="product_warps", choices=("auto", "4", "8", "16"), default="auto",
+                  lever=Lever.WARPS, kernel=kernel, why="warps that share a product's tile"),
+        Parameter(name="product_stages", choices=("auto", "2", "3", "4", "5", "6"), default="auto",
+                  lever=Lever.STAGES, kernel=kernel, why="tiles in flight while one is multiplied"),
+        Parameter(name="split_k", choices=("auto", "1", "2", "4", "8", "16", "32"), default="auto",
+                  lever=Lever.PROGRAMS, kernel=kernel, why="shares of k for products of few tiles"),
+        Parameter(name="product_group", choices=("1", "4", "8", "16"), default="8",
+                  lever=Lever.CACHE, kernel=kernel, why="rows of tiles that share columns"),
+        Parameter(name="product_epilogue", choices=("fused", "apart"), default="fused",
+                  ordered=False, lever=Lever.FORM,
+                  why="elementwise work on the product while it is in registers"),
+    ]  # fmt: skip
+    if exact:
+        made += [
+            Parameter(name="product_loads", choices=("pointers", "descriptors"),
+                      default="descriptors", ordered=False, lever=Lever.PRODUCT,
+                      why="planes fetched by the tensor memory accelerator"),
+            Parameter(name="product_programs", choices=("tiles", "persistent"), default="tiles",
+                      ordered=False, lever=Lever.PROGRAMS,
+                      why="programs that stay and take the next tile"),
+        ]  # fmt: skip
+    return tuple(made)
+
+
+SKINNY = 256
+"""Rows or columns up to which the larger operand is worth splitting where it is used."""
+SEEDS: tuple[tuple[tuple[str, str], ...], ...] = (
+    (),
+    (("product_programs", "persistent"),),
+    (("product", "planes"), ("product_tile", "64x64x64"), ("product_loads", "pointers")),
+    (("product", "tiles"), ("precision", "bf16x6")),
+    (("product", "planes"), ("product_tile", "64x64x64"), ("split_k", "4")),
+    (("product", "planes"), ("product_loads", "pointers")),
+    (("product", "planes"), ("precision", "bf16x6")),
+    (("product", "tiles"), ("precision", "bf16x6"), ("product_tile", "64x64x32")),
+    (("product_epilogue", "apart"),),
+)
+"""What differs from the defaults, best guess first."""
+
+
+def seeds(products: Sequence[Product]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """What to begin with for a call with these products."""
+    if not products:
+        return ((),)
+    known = {each.name: each.choices for each in parameters(products)}
+    largest = max(products, key=lambda each: each.flop)
+    wanted = list(SEEDS)
+    mixed = (("product", "mixed"),)
+    wanted.insert(1 if min(largest.m, largest.n) <= SKINNY else 6, mixed)
+    return tuple(
+        seed for seed in wanted if all(value in known.get(name, ()) for name, value in seed)
+    )  # fmt: skip
+
+
+def expected_us(product: Product, way: str) -> float:
+    """What a product is expected to take: ``library``, ``tiles`` or ``planes``."""
+    p = product
+    apart = (1 if p.a[0] == 0 else p.batch) * p.m * p.k
+    apart += (1 if p.b[0] == 0 else p.batch) * p.n * p.k
+    moved = 4 * (apart + p.batch * p.m * p.n) / _BYTES
+    if way == "planes":
+        return 8 * apart / _BYTES + max(p.flop / _PLANES, moved) + _EXTRA_US
+    rate = _LIBRARY if way == "library" else _TILES
+    if p.tf32:
+        rate *= 4
+    return max(p.flop / rate, moved) + 2
+
+
+def best_way(product: Product, *, fused: bool) -> str:
+    """Who should compute it, by the cost model; ``fused`` saves a sweep over C."""
+    p = product
+    if p.batch >= 65536:
+        return "library"
+    if p.is_vector:
+        return "tiles"
+    if min(p.m, p.n) < 32 or p.k < 16:
+        return "library"
+    if p.dtype in HALF or p.tf32:
+        return "tiles" if fused else "library"
+    return min(("planes", "tiles"), key=lambda way: expected_us(p, way))
+
+
+def scheduled(
+    product: Product, chosen: Parameters, *, leading: bool, fused: bool
+) -> Schedule | None:
+    """The schedule of one product; ``None`` leaves it to the library.
+
+    Args:
+        product: What is multiplied.
+        chosen: Values of ``parameters``.
+        leading: Whether it is the call's largest, whose tiles are chosen by hand.
+        fused: Whether what follows is computed with it.
+
+    Raises:
+        NotRecognised: These choices do not go together.
+    """
+    way = chosen["product"]
+    if way == "auto":
+        way = best_way(product, fused=fused)
+    if way == "library":
+        return None
+    precision = _precision(product, way, chosen)
+    if chosen["product"] == "auto" and way == "planes" and precision not in ("fp16x3", "bf16x6"):
+        way = "tiles"
+    planes = {"planes": "once", "mixed": "one"}.get(way, "tile")
+    if product.dtype in HALF:
+        planes = "tile"
+    if product.is_vector:
+        return _vector(product, chosen)
+    if way == "planes" and product.tf32 and chosen["product"] != "planes":
+        planes = "tile"
+    found = _automatic(product, precision, planes)
+    if not leading:
+        return found
+    return _adjusted(product, found, chosen)
+
+
+def _precision(product: Product, way: str, chosen: Parameters) -> str:
+    if product.dtype in HALF:
+        return "native"
+    wanted = chosen["precision"]
+    if way == "tiles" and wanted == "fp16x3":
+        return "tf32" if product.tf32 else "bf16x6"
+    return wanted
+
+
+def _automatic(product: Product, precision: str, planes: str) -> Schedule:
+    p = product
+    wide = ceil_div(p.m, 128) * ceil_div(p.n, 128) * p.batch
+    if planes == "one":
+        # The narrow side in one tile where it can be, so that the wide one is split once.
+        narrow = 128 if min(p.m, p.n) > 64 else 64
+        bm, bn = (128, narrow) if p.m >= p.n else (narrow, 128)
+        return _divided(
+            p, Schedule(precision=precision, planes="one", bm=bm, bn=bn, bk=64,
+                        warps=8 if narrow == 128 else 4, stages=2)
+        )  # fmt: skip
+    if planes == "once":
+        deep = 64 if precision == "fp16x3" and p.k > 32 else 32
+        large = wide >= _MULTIPROCESSORS or (p.k >= 4096 and p.m > 64 and p.n > 64)
+        bm, bn, warps, stages = (128, 128, 8, 3) if large else (64, 64, 4, 3)
+        if precision == "bf16x6":
+            stages = 4
+        return _divided(
+            p, Schedule(precision=precision, planes="once", bm=bm, bn=bn, bk=deep, warps=warps,
+                        stages=stages, descriptors=large)
+        )  # fmt: skip
+    large = wide >= 2 * _MULTIPROCESSORS and p.k > 64
+    bm, bn, warps = (128, 128, 8) if large else (64, 64, 4)
+    bm, bn = min(bm, max(16, power_above(p.m))), min(bn, max(16, power_above(p.n)))
+    deep = 64 if precision == "native" else 32
+    deep = min(deep, max(16, power_above(p.k)))
+    return _divided(
+        p, Schedule(precision=precision, bm=bm, bn=bn, bk=deep, warps=warps, stages=3)
+    )  # fmt: skip
+
+
+def _divided(product: Product, schedule: Schedule) -> Schedule:
+    """With as many shares of k as it takes to give every multiprocessor something."""
+    p, s = product, schedule
+    programs = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn) * p.batch
+    shares = 1
+    while shares < 32 and 2 * shares * programs <= 2 * _MULTIPROCESSORS and (
+        ceil_div(p.k, s.bk) >= 8 * shares
+    ):  # fmt: skip
+        shares *= 2
+    return replace(s, split_k=shares)
+
+
+def _vector(product: Product, chosen: Parameters) -> Schedule:
+    """Long rows in few pieces where k is dense, else many rows at once."""
+    p = product
+    dense = (p.a[2] if p.n == 1 else p.b[1]) == 1
+    block, deep = (8, 512) if dense else (128, 32)
+    found = Schedule(precision="ieee", bm=block, bn=block, bk=deep, warps=4, stages=3)
+    rows = max(p.m, p.n)
+    shares = 1
+    while shares < 16 and 2 * shares * ceil_div(rows, block) * p.batch <= 4 * _MULTIPROCESSORS and (
+        p.k >= 4 * shares * deep
+    ):  # fmt: skip
+        shares *= 2
+    if chosen["split_k"] != "auto":
+        shares = int(chosen["split_k"])
+    if chosen["product_warps"] != "auto":
+        found = replace(found, warps=int(chosen["product_warps"]))
+    return replace(found, split_k=shares)
+
+
+def _adjusted(product: Product, schedule: Schedule, chosen: Parameters) -> Schedule:
+    s = schedule
+    if chosen["product_tile"] != "auto":
+        bm, bn, bk = (int(each) for each in chosen["product_tile"].split("x"))
+        warps = 4 if bm * bn <= 64 * 128 else 8
+        each = 2 if product.dtype in HALF else 4
+        if s.planes != "tile":
+            each = 2 * s.planes_each
+        stages = max(2, min(4, 200_000 // (each * (bm + bn) * bk)))
+        s = _divided(
+            product, replace(s, bm=bm, bn=bn, bk=bk, warps=warps, stages=stages, split_k=1)
+        )
+    if chosen["product_warps"] != "auto":
+        s = replace(s, warps=int(chosen["product_warps"]))
+    if chosen["product_stages"] != "auto":
+        s = replace(s, stages=int(chosen["product_stages"]))
+    if chosen["split_k"] != "auto":
+        s = replace(s, split_k=int(chosen["split_k"]))
+    s = replace(s, group=int(chosen["product_group"]))
+    if s.planes == "once":
+        s = replace(s, descriptors=chosen["product_loads"] == "descriptors")
+        if chosen["product_programs"] == "persistent":
+            s = replace(s, persistent=True, split_k=1)
+    elif chosen.get("product_programs") == "persistent":
+        raise NotRecognised("only products of planes are persistent")
+    return s

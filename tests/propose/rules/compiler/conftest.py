@@ -1,0 +1,6 @@
+"""Makes the replayed captures importable."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,69 @@
+"""The kernels compiled for an H200, which needs no GPU: types, registers and shared memory."""
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernelsmith.propose.rules.compiler.call import Named
+from kernelsmith.propose.rules.products.plan import Operands, shared_bytes, write
+from kernelsmith.propose.rules.products.product import SHARED_BYTES, Product, Schedule
+
+TYPES = {"fa_ptr": "*i8", "fb_ptr": "*i8"}
+PLANES = {"fp16x3": "*fp16", "bf16x6": "*bf16"}
+SCHEDULES = [
+    Schedule(precision="fp16x3", planes="once", bk=64, descriptors=True),
+    Schedule(precision="fp16x3", planes="once", bk=64),
+    Schedule(precision="fp16x3", planes="once", bk=64, descriptors=True, persistent=True),
+    Schedule(precision="fp16x3", planes="once", bm=64, bn=64, bk=64, warps=4, split_k=2),
+    Schedule(precision="bf16x6", planes="once", bk=32, stages=4, descriptors=True),
+    Schedule(precision="bf16x6", planes="once", bm=64, bn=64, bk=32, warps=4, stages=4),
+    Schedule(precision="fp16x3", planes="one", bk=64, stages=2),
+    Schedule(precision="bf16x6", planes="one", bk=32),
+    Schedule(precision="bf16x6"),
+    Schedule(precision="bf16x6", bm=64, bn=64, warps=4),
+    Schedule(precision="tf32x3"),
+]
+
+
+def usage(compiled, triton, path):
+    """Registers and stack that a kernel takes, as the toolkit says."""
+    path.write_bytes(compiled.asm["cubin"])
+    tool = Path(triton.__path__[0], "backends", "nvidia", "bin", "cuobjdump")
+    if not tool.exists():
+        pytest.skip("this Triton has no cuobjdump")
+    said = subprocess.run([tool, "-res-usage", path], capture_output=True, text=True, check=True)
+    return re.search(r"REG:(\d+) STACK:(\d+)", said.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_kernels_fit_an_h200_without_spilling(schedule, tmp_path):
+    triton = pytest.importorskip("triton")
+    compiler = pytest.importorskip("triton.backends.compiler")
+    product = Product(m=4096, n=4096, k=4096, a=(0, 4096, 1), b=(0, 4096, 1), c=(0, 4096, 1))
+    operands = Operands(a=Named(name="a"), b=Named(name="b"), outputs=(Named(name="c"),))
+    for kernel in write(0, product, schedule, operands).kernels:
+        path = tmp_path / f"{kernel.name}.py"
+        path.write_text(f"import triton\nimport triton.language as tl\n\n\n{kernel.text}\n")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        function = getattr(module, kernel.name)
+        types = {
+            name: PLANES[schedule.precision] if name in ("pa_ptr", "pb_ptr")
+            else TYPES.get(name, "*fp32")
+            for name in function.arg_names
+        }  # fmt: skip
+        attributes = {(n,): [["tt.divisibility", 16]] for n in range(len(types))}
+        source = triton.compiler.ASTSource(function, types, constexprs={}, attrs=attributes)
+        target = compiler.GPUTarget("cuda", 90, 32)
+        built = triton.compile(source, target=target, options=dict(kernel.defaults))
+        assert built.metadata.shared <= SHARED_BYTES
+        found = usage(built, triton, tmp_path / "kernel.cubin")
+        assert int(found[2]) == 0
+        if kernel.name.startswith("product") and schedule.split_k == 1:
+            assert "wgmma.mma_async" in built.asm["ptx"]
+            assert abs(built.metadata.shared - shared_bytes(product, schedule)) <= 64

@@ -1,0 +1,118 @@
+"""The learned model: on recorded landscapes of our own kernels, and at its edges."""
+
+import math
+import random
+import subprocess
+import sys
+
+import pytest
+from rule_briefs import Painted, a_brief, a_proposer, a_step, an_exemplar, painted, proposed
+from rule_tasks import KNOWN
+
+from kernelsmith.propose.rules import guidance
+from kernelsmith.propose.rules.guidance import Point, encoded, expected
+from kernelsmith.propose.rules.statistics import Trial, key_of
+
+FAMILY = Painted()
+SPACES = {"painted": FAMILY.space, "drawn": Painted(name="drawn").space}
+
+
+def a_point(family="painted", **changes):
+    return Point(family=family, chosen=key_of({**FAMILY.space.defaults, **changes}))
+
+
+def gain_of(chosen):
+    """A landscape with one best place: size 8, warps 2, red."""
+    gain = -abs(math.log2(int(chosen["size"]) / 8)) - 0.5 * abs(math.log2(int(chosen["warps"]) / 2))
+    return 0.3 * (gain + (chosen["colour"] == "red"))
+
+
+def every():
+    space = FAMILY.space
+    return [space.seed(number, 0) for number in range(space.size + len(space.starts))]
+
+
+def trials(count, seed=0):
+    drawn = random.Random(seed).sample(every(), count)
+    return [Trial(family="painted", chosen=key_of(c), gain=gain_of(c)) for c in drawn]
+
+
+def test_too_few_measurements_are_no_model():
+    assert expected(trials(5), [a_point()], SPACES) is None
+    assert expected(trials(6), [], SPACES) is None
+    failed = [Trial(family="painted", chosen=each.chosen, failed=True) for each in trials(9)]
+    assert expected(failed, [a_point()], SPACES) is None
+
+
+def test_what_it_prefers_is_better_than_what_a_draw_gives():
+    better = []
+    for seed in range(6):
+        known = trials(12, seed)
+        rest = [c for c in every() if key_of(c) not in {each.chosen for each in known}]
+        points = [Point(family="painted", chosen=key_of(c)) for c in rest]
+        said = expected(known, points, SPACES)
+        best = max(range(len(rest)), key=lambda at: said[at].promise)
+        better.append(gain_of(rest[best]) - sum(map(gain_of, rest)) / len(rest))
+    assert sum(better) / len(better) > 0.3
+    assert min(better) > 0
+
+
+def test_the_same_measurements_give_the_same_expectation():
+    points = [a_point(size=size) for size in ("1", "8")]
+    assert expected(trials(10), points, SPACES) == expected(trials(10), points, SPACES)
+
+
+def test_failures_lower_what_is_expected_nearby():
+    known = [t for t in trials(20) if dict(t.chosen)["colour"] != "green"]
+    failed = [
+        Trial(family="painted", chosen=a_point(colour="green", size=s).chosen, failed=True)
+        for s in ("1", "4", "16")
+    ]
+    point = [a_point(colour="green", size="8")]
+    before, after = expected(known, point, SPACES), expected([*known, *failed], point, SPACES)
+    assert after[0].speedup < before[0].speedup
+
+
+def test_a_family_that_nobody_tried_is_less_sure_than_a_known_place():
+    known = trials(20)
+    there, elsewhere = expected(
+        known, [Point(family="painted", chosen=known[0].chosen), a_point("drawn")], SPACES
+    )
+    assert there.speedup == pytest.approx(math.exp(known[0].gain), rel=0.25)
+    doubt = [each.promise - math.log(each.speedup) for each in (there, elsewhere)]
+    assert doubt[1] > 2 * doubt[0] > 0
+
+
+def test_features_leave_out_what_never_varies():
+    rows = encoded([a_point(size="1"), a_point(size="16")], SPACES)
+    assert rows.tolist() == [[0.0], [1.0]]
+    assert encoded([a_point(), a_point()], SPACES).shape == (2, 1)
+    assert encoded([a_point(), a_point("drawn")], SPACES).shape[1] > 2
+
+
+def test_a_proposer_that_has_measured_enough_says_what_it_expects():
+    task = KNOWN["softmax"]
+    proposer = a_proposer(families=painted(FAMILY))
+    for number, trial in enumerate(trials(10)):
+        step = a_step(task, FAMILY.source(dict(trial.chosen)), math.exp(trial.gain), number=number)
+        proposer.learn(step)
+    parent = an_exemplar(task, FAMILY.source(dict(trials(10)[0].chosen)))
+    proposal = proposed(a_brief(task, 10, parent=parent), proposer)
+    assert "is expected after 10 measurements" in proposal.note
+
+
+def test_without_scikit_learn_there_is_no_model_and_no_error(monkeypatch):
+    def missing(part):
+        raise ImportError(part)
+
+    monkeypatch.setattr(guidance, "_sklearn", missing)
+    assert not guidance.is_available()
+    assert expected(trials(10), [a_point()], SPACES) is None
+
+
+def test_the_model_needs_no_torch():
+    code = (
+        "import sys; from kernelsmith.propose.rules import guidance; guidance.is_available();"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
