@@ -161,6 +161,9 @@ static inline float capped(float x, float low, float high) {  // NaN stays
   x = high < x ? high : x;
   return low > x ? low : x;
 }
+"""
+
+SETTLED = """\
 // Exactly 1 or -1 from a bound on: what is left of 1 + f(x) may be multiplied by much.
 static inline float settled(float x, float bound, float inside) {
   inside = x >= bound ? 1.0f : inside;
@@ -282,6 +285,7 @@ def functions(wanted: set[str], *, polynomial: bool) -> str:
                 f"template <class T> static inline T {name}(T x) {{ return std::{name}(x); }}\n"
             )
     bits = BITS if polynomial else ""
+    bits += SETTLED if polynomial and needed & {"tanh", "erf"} else ""
     return f"namespace fn {{\n{bits}{inside}}}  // namespace fn\n"
 
 
