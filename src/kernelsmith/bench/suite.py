@@ -1,0 +1,151 @@
+"""A suite: tasks with stable ids, from wherever the user has them, and those that cannot be had.
+
+Nothing here judges or times. Whatever a suite ships besides tasks (its own comparison, its golden
+times from other machines) stays unread: every number comes from our judge, with the reference timed
+in the same run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One task of a suite, with what tables group it by."""
+
+    id: str
+    """Stable over runs and machines, for instance ``kernelbench/level1/23``."""
+    task: Task
+    level: str = ""
+    """Level or difficulty in the suite's own words."""
+    category: str = ""
+    """The suite's own grouping."""
+    family: str = ""
+    """Ours, the same words for all suites: see ``suites/families.py``."""
+    dtype: str = ""
+    """Of what is timed; ``float32`` where the source does not say otherwise."""
+    note: str = ""
+    """What to know before quoting a number. Begins with ``degenerate:`` where the task is known
+    to accept kernels that do not do the work, with ``suspect:`` where the tolerance decides."""
+
+    def __post_init__(self) -> None:
+        if not self.id or self.id != self.id.strip() or " " in self.id:
+            raise ValueError(f"an id is one word; got {self.id!r}")
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether the task is known to accept kernels that do not do the work."""
+        return self.note.startswith("degenerate:")
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether anything at all is known against the task, degenerate or not."""
+        return self.note.startswith(("degenerate:", "suspect:"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """A task that the suite lists and that cannot be judged here, with the reason."""
+
+    id: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError(f"{self.id} is absent for a reason; it was not given")
+
+
+class Suite(Protocol):
+    """Yields tasks in the suite's own order. Never runs a candidate, never judges."""
+
+    @property
+    def name(self) -> str:
+        """The first part of every id."""
+        ...
+
+    def entries(self) -> Iterator[Entry | Absent]:
+        """Yield every task of the suite, or why it is not there; each id once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    where: str
+    """Module and class, imported when asked for."""
+    needs: str
+    """What stands behind the colon; empty: nothing does."""
+    get: str
+    """How a user gets it."""
+
+
+_CLONE = "git clone https://github.com"
+_KNOWN = {
+    "builtin": _Known("builtin:Builtin", "", "it comes with kernelsmith's sources"),
+    "kernelbench": _Known(
+        "kernelbench:KernelBench", "PATH", f"{_CLONE}/ScalingIntelligence/KernelBench"
+    ),
+    "kernelbench-x": _Known(
+        "kernelbench_x:KernelBenchX", "PATH", f"{_CLONE}/BonnieW05/KernelBenchX"
+    ),
+    "tritonbench-g": _Known(
+        "tritonbench:TritonBenchG", "PATH", f"{_CLONE}/thunlp/TritonBench"
+    ),
+    "tritonbench-t": _Known(
+        "tritonbench:TritonBenchT", "PATH", f"{_CLONE}/thunlp/TritonBench"
+    ),
+    "robust-kbench": _Known(
+        "robust_kbench:RobustKBench", "PATH", f"{_CLONE}/SakanaAI/robust-kbench"
+    ),
+    "flashinfer": _Known(
+        "flashinfer:FlashInfer", "PATH",
+        "git clone https://huggingface.co/datasets/flashinfer-ai/flashinfer-trace",
+    ),
+    "multikernelbench": _Known(
+        "multikernelbench:MultiKernelBench", "PATH", f"{_CLONE}/wzzll123/MultiKernelBench"
+    ),
+    "folder": _Known("folder:Folder", "PATH", "any folder of KernelBench files"),
+    "table": _Known(
+        "table:Table", "FILE.parquet|FILE.jsonl", "any parquet or jsonl with a column `code`"
+    ),
+    "aten": _Known("aten:Aten", "", "it is made from the PyTorch that is installed"),
+}  # fmt: skip
+
+
+def open_suite(spec: str) -> Suite:
+    """Find a suite by what the user wrote: a name, or a name and a path, ``kernelbench:PATH``.
+
+    Raises:
+        UsageError: There is no such suite, or it is not where the user says; the message says
+            how to get it.
+    """
+    name, _, where = spec.partition(":")
+    known = _KNOWN.get(name)
+    if known is None:
+        forms = ", ".join(f"{n}:{k.needs}" if k.needs else n for n, k in sorted(_KNOWN.items()))
+        raise UsageError(f"no suite {name!r}; known are {forms}")
+    if known.needs and not where:
+        raise UsageError(
+            f"suite {name!r} is read from where you have it: {name}:{known.needs}; "
+            f"to get it: {known.get}"
+        )
+    if where and not known.needs:
+        raise UsageError(f"suite {name!r} takes no path; got {where!r}")
+    module, _, attribute = known.where.partition(":")
+    maker = getattr(import_module(f"kernelsmith.bench.suites.{module}"), attribute)
+    if not known.needs:
+        suite: Suite = maker()
+        return suite
+    path = Path(where).expanduser()
+    if not path.exists():
+        raise UsageError(f"there is no {str(path)!r}; to get suite {name!r}: {known.get}")
+    try:
+        suite = maker(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; to get suite {name!r}: {known.get}") from error
+    return suite

@@ -1,0 +1,96 @@
+"""KernelBench-X: 176 functions in 15 categories, with bounds of its own by dtype.
+
+Handled: its timing inputs are never checked (here they are), its speed-ups are against stored times
+of another machine (here the reference is timed in the same run), its tests run the candidate before
+the reference in one process (here they are apart).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from kernelsmith.bench.suite import Absent, Entry
+from kernelsmith.bench.suites.calls import Made, Script, Unusable, make
+from kernelsmith.bench.suites.families import family_of
+from kernelsmith.bench.suites.survey import Surveyor
+from kernelsmith.domain.task import Task, Tolerance
+from kernelsmith.errors import UsageError
+
+_TOLERANCE = {
+    "float64": 1e-5, "float32": 1e-5, "float16": 5e-3, "bfloat16": 5e-3,
+}  # fmt: skip
+_FOREIGN = frozenset({"data_utils", "kernelbenchx", "sys", "os"})
+_FREE = {"svd", "qr", "eig", "fused_svd_reconstruct", "ldl_factor", "lu"}
+
+
+class KernelBenchX:
+    """A checkout of BonnieW05/KernelBenchX."""
+
+    name = "kernelbench-x"
+
+    def __init__(self, path: Path) -> None:
+        self._root = path
+        self._list = path / "data" / "kernelbenchx_v1.json"
+        if not self._list.is_file():
+            raise UsageError(f"{str(path)!r} is no checkout of KernelBenchX: no {self._list.name}")
+
+    def entries(self) -> Iterator[Entry | Absent]:
+        """Yield the published tasks in their own order, then files that the list leaves out."""
+        listed = json.loads(self._list.read_text())
+        folder = self._root / "data" / "kernelbenchx"
+        helpers = self._root / "utils" / "data_utils.py"
+        text = helpers.read_text() if helpers.is_file() else ""
+        with Surveyor() as surveyor:
+            for record in listed:
+                yield self._entry(record, folder, text, surveyor)
+        files = {str(record["file"]) for record in listed}
+        for path in sorted(folder.glob("*/*.py")):
+            if (file := f"{path.parent.name}/{path.name}") not in files:
+                yield Absent(
+                    id=f"{self.name}/{file.removesuffix('.py')}",
+                    reason="is in the folder and not in kernelbenchx_v1.json: not published",
+                )
+
+    def _entry(
+        self, record: dict[str, object], folder: Path, helpers: str, surveyor: Surveyor
+    ) -> Entry | Absent:
+        file = str(record["file"])
+        category, _, stem = file.removesuffix(".py").partition("/")
+        name = f"{self.name}/{category}/{stem}"
+        path = folder / file
+        if not path.is_file():
+            return Absent(id=name, reason=f"the list names {file}, which is not in the checkout")
+        timing = self._root / "metrics" / "golden_metrics" / f"{stem}_perf.py"
+        script = Script(
+            name=stem, text=path.read_text(), helpers=helpers, foreign=_FOREIGN,
+            timing=timing.read_text() if timing.is_file() else None,
+        )  # fmt: skip
+        try:
+            made = make(script, surveyor, _TOLERANCE)
+        except Unusable as error:
+            return Absent(id=name, reason=str(error))
+        task, notes = _bounded(made, record)
+        if stem in _FREE:
+            notes.append("sign and phase of vectors are free in mathematics, not here")
+        return Entry(
+            id=name, task=task, level=f"difficulty {record.get('difficulty', '?')}",
+            category=category, family=family_of(stem, category), dtype=made.dtype,
+            note="; ".join(notes),
+        )  # fmt: skip
+
+
+def _bounded(made: Made, record: dict[str, object]) -> tuple[Task, list[str]]:
+    """Apply the bounds of the six quantised tasks: a kernel may compute in low precision there."""
+    notes = list(made.notes)
+    bounds = record.get("precision_thresholds")
+    if not isinstance(bounds, dict):
+        return made.task, notes
+    bound = float(bounds.get("rmse", 0.1))
+    notes.append(
+        "quantised: the suite asks for "
+        + ", ".join(f"{name} {value}" for name, value in bounds.items())
+        + "; here rows may be off by 6 % (bfloat16's budget) and elements by the rmse"
+    )
+    loose = Tolerance(atol=bound, rtol=bound)
+    return replace(made.task, compute_dtype="bfloat16", tolerance=loose), notes

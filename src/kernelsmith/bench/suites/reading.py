@@ -1,0 +1,77 @@
+"""KernelBench-form files and texts as tasks, with what their recipes promise without saying so."""
+
+import ast
+import importlib.util
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from kernelsmith.domain.task import Task
+from kernelsmith.evaluate.tasks import load_task
+
+_STRUCTURE = (
+    (r"symmetric_matri", "symmetric"),
+    (r"(upper|lower)_?triangular", "triangular"),
+    (r"kl_?div", "probabilities"),
+    (r"hinge_?loss", "signs"),
+)
+"""Inputs that a recipe draws with a structure: our judge would draw other values too."""
+_DECLARED = ("FAMILY", "DIFFICULTY", "ORIGIN")
+_HALF = re.compile(r"torch\.(bfloat16|float16|half)\b|\.(half|bfloat16)\(\)")
+
+
+def task_from_text(name: str, text: str, run: Callable[[Task], object] | None = None) -> Task:
+    """Read a KernelBench file that is not a file: a row of a table, or generated.
+
+    Raises:
+        UsageError: It is not in KernelBench's form.
+    """
+    with tempfile.TemporaryDirectory(prefix="kernelsmith-suite-") as folder:
+        path = Path(folder) / f"{name.replace('/', '_')}.py"
+        path.write_text(text)
+        return load_task(path, run)
+
+
+def promised(task: Task, stem: str) -> Task:
+    """Declare the structure that inputs of this name have in KernelBench; a file's own wins."""
+    if task.structure:
+        return task
+    for pattern, structure in _STRUCTURE:
+        if re.search(pattern, stem, re.IGNORECASE):
+            return replace(task, structure=(structure,))
+    return task
+
+
+def missing_package(source: str) -> str:
+    """Name the first package that a source imports and this machine has not; empty if none."""
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module]
+        for name in names:
+            if importlib.util.find_spec(name.partition(".")[0]) is None:
+                return name.partition(".")[0]
+    return ""
+
+
+def dtype_of(source: str) -> str:
+    """Guess from the source; ``float32`` is what torch draws where nothing is said."""
+    found = {each for pair in _HALF.findall(source) for each in pair if each}
+    if not found:
+        return "float32"
+    return "bfloat16" if "bfloat16" in found else "float16"
+
+
+def declared(source: str) -> dict[str, str]:
+    """What a file says about itself in constants that tables group by."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and target.id in _DECLARED:
+                    found[target.id] = str(node.value.value)
+    return found

@@ -1,0 +1,118 @@
+"""TritonBench: T, aligned with PyTorch operators, and G, Triton kernels from GitHub.
+
+Handled: its comparison of printed text, which is empty for nearly all tasks (here values are
+compared), its unseeded tests, its dropping of speed-ups above ten, its golden times of an A100.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelsmith.bench.suite import Absent, Entry
+from kernelsmith.bench.suites.calls import Script, Unusable, make
+from kernelsmith.bench.suites.families import family_of
+from kernelsmith.bench.suites.survey import Surveyor
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backends.triton import InterpreterBackend
+
+_FOREIGN = frozenset({"TritonBench_v1", "TorchBench_v1"})
+
+
+class _SurveyInterpreter(InterpreterBackend):
+    """Where Triton can be loaded without a GPU, with what tensors without memory need."""
+
+    _preload = (*InterpreterBackend._preload, "torch._dynamo")
+
+
+class _TritonBench:
+    """One half of a checkout of thunlp/TritonBench."""
+
+    name: str
+    _folder: str
+    _metrics: str
+    _runs = True
+
+    def __init__(self, path: Path) -> None:
+        self._root = path
+        self._files = path / "data" / self._folder
+        if not self._files.is_dir():
+            raise UsageError(f"{str(path)!r} is no checkout of TritonBench: no data/{self._folder}")
+
+    def entries(self) -> Iterator[Entry | Absent]:
+        """Yield every file of this half, in the order of names."""
+        levels = self._levels()
+        with self._surveyor() as surveyor:
+            for path in sorted(self._files.glob("*.py")):
+                yield self._entry(path, levels.get(path.name, "?"), surveyor)
+
+    def _surveyor(self) -> Surveyor:
+        return Surveyor()
+
+    def _levels(self) -> dict[str, str]:
+        raise NotImplementedError
+
+    def _entry(self, path: Path, level: str, surveyor: Surveyor) -> Entry | Absent:
+        name = f"{self.name}/{path.stem}"
+        timing = self._root / "performance_metrics" / self._metrics / "golden_metrics"
+        timing /= f"{path.stem}_perf.py"
+        script = Script(
+            name=path.stem, text=path.read_text(), foreign=_FOREIGN, run=self._runs,
+            timing=timing.read_text() if timing.is_file() else None,
+        )  # fmt: skip
+        try:
+            made = make(script, surveyor, {})
+        except Unusable as error:
+            return Absent(id=name, reason=str(error))
+        return Entry(
+            id=name, task=made.task, level=f"difficulty {level}", category="",
+            family=family_of(path.stem), dtype=made.dtype, note="; ".join(self._notes(made.notes)),
+        )  # fmt: skip
+
+    def _notes(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        return notes
+
+
+class TritonBenchT(_TritonBench):
+    """166 functions whose references are PyTorch."""
+
+    name = "tritonbench-t"
+    _folder = "TritonBench_T_v1"
+    _metrics = "perf_T"
+
+    def _levels(self) -> dict[str, str]:
+        listed = self._root / "data" / "TritonBench_T_v1.jsonl"
+        if not listed.is_file():
+            return {}
+        # Shipped as .jsonl, written as one JSON list.
+        return {f"{each['name']}.py": str(each["difficulty"]) for each in _records(listed)}
+
+
+class TritonBenchG(_TritonBench):
+    """184 functions whose references are Triton kernels, so the baseline is a kernel too."""
+
+    name = "tritonbench-g"
+    _folder = "TritonBench_G_v1"
+    _metrics = "perf_G"
+    _runs = False
+
+    def _surveyor(self) -> Surveyor:
+        return Surveyor(_SurveyInterpreter)
+
+    def _levels(self) -> dict[str, str]:
+        listed = self._root / "data" / "TritonBench_G_v1.json"
+        if not listed.is_file():
+            return {}
+        return {str(each["file"]): str(each["difficulty"]) for each in _records(listed)}
+
+    def _notes(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        return ("the reference is a Triton kernel and needs a GPU: ratios are against it", *notes)
+
+
+def _records(path: Path) -> list[dict[str, object]]:
+    """One JSON list, or one object a line."""
+    text = path.read_text()
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [each for each in found if isinstance(each, dict)]
