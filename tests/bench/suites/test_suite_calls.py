@@ -103,6 +103,19 @@ FILES = {
         "def spectrum(input):\n    return torch.fft.fft(input)",
         "def test():\n    return spectrum(torch.randn(8, device='cuda'))\nr = test()",
     ),
+    "Math/buffer": a_file(
+        "def buffer(input, out=None):\n    return torch.exp(input, out=out)",
+        "def test():\n    x = torch.tensor([1.0, 2.0], device='cuda')\n"
+        "    buffer(x, out=torch.rand(2))\n    return buffer(torch.randn(9))\nr = test()",
+    ),
+    "Math/constant": a_file(
+        "def constant(input):\n    return torch.exp(input)",
+        "def test():\n    return constant(torch.tensor([1.0, 2.0], device='cuda'))\nr = test()",
+    ),
+    "Math/prepares": a_file(
+        "def prepares(input):\n    return torch.exp(input)",
+        "def test():\n    return prepares(torch.tensor([1.0], device='cuda'))\nr = test()",
+    ),
     "Math/two": a_file(
         "def two(x):\n    return x\n\ndef three(x):\n    return x",
         "def test():\n    return three(torch.randn(3))\nr = test()",
@@ -135,6 +148,11 @@ def found(tmp_path_factory):
     for name in ("scale", "sum"):
         timing = TIMING.format(name=name)
         put(f"metrics/golden_metrics/{name}_perf.py", timing)
+    prepares = TIMING.format(name="prepares").replace(
+        "            self.input_tensors.append(",
+        "            prepares(torch.rand(3))\n            self.input_tensors.append(",
+    )
+    put("metrics/golden_metrics/prepares_perf.py", prepares)
     records = [
         {"file": f"{name}.py", "difficulty": 2} | (BOUNDS if "w8a8" in name else {})
         for name in [*FILES, "Math/lost"]
@@ -163,6 +181,17 @@ def test_values_that_a_test_writes_down_and_empty_tensors_are_left_out(found):
     names = " ".join(each.name for each in found["kernelbench-x/Math/scale"].task.workloads)
     assert "test 1:" not in names
     assert "test 5:" not in names
+
+
+def test_a_buffer_for_the_result_does_not_make_written_values_vary(found):
+    task = found["kernelbench-x/Math/buffer"].task
+    assert [each.name for each in task.workloads] == ["test 2: 9 float32"]
+
+
+def test_a_timing_script_may_call_the_function_to_prepare_its_sizes(found):
+    entry = found["kernelbench-x/Math/prepares"]
+    assert entry.task.workloads[0].name == "cpu: timing 12: 2097152 float32"
+    assert drawn(entry, "timing", 1)["input"].shape == (2**11,)
 
 
 def test_arguments_are_those_of_the_call_by_name(found):
@@ -224,6 +253,7 @@ def test_the_test_that_is_named_like_the_file_wins_over_helpers(found):
     [
         ("Index/pick", "returns other shapes for other values"),
         ("Math/spectrum", "returns a complex64 tensor"),
+        ("Math/constant", "has its values written down"),
         ("Fusion/pair", "call 2 functions (first, second)"),
         ("Math/lost", "not in the checkout"),
         ("Math/unlisted", "not published"),

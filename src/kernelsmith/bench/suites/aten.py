@@ -7,6 +7,7 @@ version.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
@@ -113,7 +114,9 @@ def _one_form(samples: list[Said], wanted: int | None) -> list[Said]:
     for each in samples:
         if len(each["arguments"]) == usual and _elements(each):
             found.setdefault(_words(each), each)
-    return list(found.values())
+    # On one element a sum is its input, and much else computes nothing.
+    several = [each for each in found.values() if any(_count(leaf) > 1 for leaf in _tensors(each))]
+    return several or list(found.values())
 
 
 def _one_range(samples: list[Said]) -> list[Said]:
@@ -143,13 +146,15 @@ def _one_range(samples: list[Said]) -> list[Said]:
 
 
 def _elements(sample: Said) -> int:
-    total = 0
-    for each in _leaves([*sample["arguments"], *sample["options"].values()]):
-        count = 1
-        for size in each["shape"]:
-            count *= size
-        total += count
-    return total
+    return sum(map(_count, _tensors(sample)))
+
+
+def _count(leaf: Said) -> int:
+    return math.prod(leaf["shape"])
+
+
+def _tensors(sample: Said) -> list[Said]:
+    return list(_leaves([*sample["arguments"], *sample["options"].values()]))
 
 
 def _leaves(values: list[Said]) -> Iterator[Said]:

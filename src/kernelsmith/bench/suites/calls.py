@@ -271,11 +271,12 @@ def _choose(calls: Calls) -> tuple[list[_Chosen], list[_Chosen]]:
         if _is_fine(case) and case.bytes <= _LARGE_BYTES
     ]
     checks = [_Chosen("test", i, case) for i, case in enumerate(calls.tests) if _is_fine(case)]
-    # Values written down in a test are the same for everyone: no judge can draw them afresh.
-    if sizes or not all(each.case.fixed for each in checks):
-        checks = [each for each in checks if not each.case.fixed]
     if not sizes and not checks:
         raise Unusable(_reason(calls))
+    # Values written down in a test are the same for everyone: no judge can draw them afresh.
+    checks = [each for each in checks if not each.case.fixed]
+    if not sizes and not checks:
+        raise Unusable("every call that can be judged has its values written down: none is drawn")
     timed = _timed(sizes, checks)
     seen = {each.form for each in timed}
     held_out: list[_Chosen] = []

@@ -48,14 +48,24 @@ def _list(*values: Said) -> Said:
     return {"list": list(values), "tuple": False}
 
 
+_SPECIAL: dict[str, tuple[Said, ...]] = {
+    "logit": (_t(2048, 1024, low=0.1, high=0.9), _is(0.2)),
+    "nn.functional.threshold": (_t(2048, 1024), _is(0.1), _is(2.0)),
+    "nn.functional.prelu": (_t(2048, 1024), _t(1024)),
+    "nn.functional.glu": (_t(2048, 1024), _is(-1)),
+    "copysign": (_t(2048, 1024), _t(2048, 1024)),
+    "prod": (_t(2048, 1024, low=0.9, high=1.1), _is(-1)),
+}
+"""Operators of the kinds above whose samples take more than tensors of one shape."""
+
 _OTHERS: dict[str, tuple[Said, ...] | None] = {
     "addcmul": (_t(2048, 1024), _t(2048, 1024), _t(2048, 1024)),
     "addcdiv": (_t(2048, 1024), _t(2048, 1024), _t(2048, 1024, low=1.0, high=2.0)),
     "lerp": (_t(2048, 1024), _t(2048, 1024), _t(2048, 1024)),
     "where": (_t(2048, 1024), _t(2048, 1024, dtype="bool"), _t(2048, 1024)),
-    "clamp": None,
+    "clamp": (_t(2048, 1024), _t(2048, 1024, high=0.0), _t(2048, 1024, low=0.0)),
     "masked_fill": (_t(2048, 1024), _t(2048, 1024, dtype="bool"), _is(0.5)),
-    "logsumexp": (_t(2048, 1024), _is(-1)),
+    "logsumexp": (_t(2048, 1024), _list(_is(-1)), _is(False)),
     "cumsum": (_t(1024, 2048), _is(-1)),
     "cumprod": (_t(1024, 2048, low=0.9, high=1.1), _is(-1)),
     "cummax": (_t(1024, 2048), _is(-1)),
@@ -120,14 +130,14 @@ ORDER = {"where": (1, 0, 2), "nn.functional.embedding": (1, 0)}
 
 def count_of(name: str) -> int | None:
     """How many arguments the larger call takes, where there is one."""
-    arguments = _OTHERS.get(name)
+    arguments = (_SPECIAL | _OTHERS).get(name)
     return None if arguments is None else len(arguments)
 
 
 def larger(name: str, kind: str, sample: Said, *, integers: bool) -> list[Said]:
     """Calls to be timed, for a processor and for a GPU; empty where only samples are to be had."""
-    if name in _OTHERS:
-        arguments = _OTHERS[name]
+    if name in _SPECIAL or name in _OTHERS:
+        arguments = (_SPECIAL | _OTHERS)[name]
         if arguments is None or len(arguments) != len(sample["arguments"]):
             return []
         known: Said = {"arguments": list(arguments), "options": {}}
