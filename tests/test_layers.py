@@ -21,6 +21,8 @@ MAY_IMPORT = {
     "run": {"domain", "errors", "search", "propose", "evaluate", "__version__"},
     "report": {"domain", "errors", "run"},
     "bench": {"domain", "errors", "evaluate", "run", "report", "__version__"},
+    "service": {"domain", "errors", "evaluate", "__version__"},
+    "corpus": {"domain", "errors", "evaluate", "bench", "report", "__version__"},
     "testing": {"domain", "errors", "evaluate", "propose", "search"},
     "cli": {
         "api",
@@ -32,6 +34,8 @@ MAY_IMPORT = {
         "run",
         "report",
         "bench",
+        "service",
+        "corpus",
         "__version__",
     },
 }

@@ -7,7 +7,7 @@ from functools import cache
 
 _PAGE = 2 << 20
 """Smaller allocations share a page with others; whoever gets a handle of one would see them."""
-_KERNEL_NODE = 0
+_KERNEL_NODE, _EVENT_NODE = 0, 7
 _REGISTERS, _LOCAL_BYTES, _SHARED_BYTES = 4, 3, 1
 _LAZY_PEER_ACCESS = 1
 _PERSISTING_CACHE = 6
@@ -120,21 +120,30 @@ class Node:
 _KINDS = {1: "memcpy", 2: "memset", 3: "host", 4: "graph", 5: "empty"}
 
 
+def record_inside(event: int, stream: int) -> None:
+    """Make reading the clock a part of the graph that a stream is being captured into."""
+    external = ctypes.c_uint(1)
+    _call("cuEventRecordWithFlags", ctypes.c_void_p(event), ctypes.c_void_p(stream), external)
+
+
 def nodes(graph: int) -> Iterator[Node]:
-    """Everything that replaying a graph would do, in the order of creation."""
-    count = ctypes.c_size_t()
-    _call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
-    found = (ctypes.c_void_p * count.value)()
-    _call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(count))
-    for handle in found:
-        assert handle is not None
+    """All the work that replaying a graph would do, in the order of creation."""
+    for handle in _handles(graph):
         kind = ctypes.c_int()
         _call("cuGraphNodeGetType", ctypes.c_void_p(handle), ctypes.byref(kind))
         if kind.value == _KERNEL_NODE:
             yield _kernel(handle)
-        else:
+        elif kind.value != _EVENT_NODE:
             name = _KINDS.get(kind.value, f"node of type {kind.value}")
             yield Node(handle=handle, function=0, module=0, name=name)
+
+
+def _handles(graph: int) -> list[int]:
+    count = ctypes.c_size_t()
+    _call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
+    found = (ctypes.c_void_p * count.value)()
+    _call("cuGraphGetNodes", ctypes.c_void_p(graph), found, ctypes.byref(count))
+    return [int(handle or 0) for handle in found]
 
 
 def _kernel(handle: int) -> Node:
@@ -192,12 +201,12 @@ def chained(graph: int, order: Sequence[int], chosen: Container[int]) -> Chain:
     _unlink(copy)
     kept = []
     for node in order:
-        found = ctypes.c_void_p()
-        _call("cuGraphNodeFindInClone", ctypes.byref(found), ctypes.c_void_p(node), copy)
         if node in chosen:
-            kept.append(found.value)
-        else:
-            _call("cuGraphDestroyNode", found)
+            found = ctypes.c_void_p()
+            _call("cuGraphNodeFindInClone", ctypes.byref(found), ctypes.c_void_p(node), copy)
+            kept.append(int(found.value or 0))
+    for handle in set(_handles(int(copy.value or 0))) - set(kept):
+        _call("cuGraphDestroyNode", ctypes.c_void_p(handle))
     if len(kept) > 1:
         first = (ctypes.c_void_p * (len(kept) - 1))(*kept[:-1])
         then = (ctypes.c_void_p * (len(kept) - 1))(*kept[1:])

@@ -30,6 +30,8 @@ class DeviceProgram(Program):
         super().__init__(control)
         self._arena: Mapped | None = None
         self._events: tuple[torch.cuda.Event, torch.cuda.Event] | None = None
+        self._inside: tuple[torch.cuda.Event, torch.cuda.Event] | None = None
+        """Events that the graph records by itself, first and last."""
         self._graph: torch.cuda.CUDAGraph | None = None
         self._stream: torch.cuda.Stream | None = None
         self._captured: list[object] = []
@@ -114,12 +116,19 @@ class DeviceProgram(Program):
                 self._launch(slots[:1])
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph(keep_graph=True)
+        # The clock is read by the graph itself: between an event before it and its first kernel
+        # lies what its process takes to launch it, up to 300 us after a pause.
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        for event in (begin, end):
+            event.record(stream)  # makes it
         try:
             # Not torch.cuda.graph: it empties the allocator first, and the judge's maps are void.
             with torch.cuda.stream(stream):
                 graph.capture_begin(capture_error_mode="global")
                 try:
+                    driver.record_inside(begin.cuda_event, stream.cuda_stream)
                     outputs = self._launch(slots)
+                    driver.record_inside(end.cuda_event, stream.cuda_stream)
                 finally:
                     graph.capture_end()
             graph.instantiate()
@@ -127,10 +136,7 @@ class DeviceProgram(Program):
             # A failed capture leaves its stream unusable, and sometimes the context.
             return {"uncapturable": explain(error)}
         self._graph, self._stream, self._captured = graph, stream, outputs
-        begin, end = self._pair_of_events()
-        with torch.cuda.stream(stream):
-            begin.record()
-            end.record()
+        self._inside = begin, end
         torch.cuda.synchronize()
         count = sum(1 for _ in driver.nodes(graph.raw_cuda_graph()))
         said = {"segments": self._segments(), "nodes": count, "persisting": _persisting()}
@@ -153,12 +159,12 @@ class DeviceProgram(Program):
     def replay(self, _: Message, __: list[int]) -> Message:
         """Replay the graph between two events. This is what is timed."""
         assert self._graph is not None
-        begin, end = self._pair_of_events()
+        assert self._stream is not None
+        assert self._inside is not None
         with torch.cuda.stream(self._stream):
-            begin.record()
             self._graph.replay()
-            end.record()
-        end.synchronize()
+        self._stream.synchronize()
+        begin, end = self._inside
         return {"event_us": 1000.0 * begin.elapsed_time(end)}
 
     def kernels(self, message: Message, _: list[int]) -> Message:
