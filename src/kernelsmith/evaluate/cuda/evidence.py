@@ -19,8 +19,6 @@ CLOCK_SHARE = 0.05
 judge's clock."""
 SLOWDOWN = 1.08
 SLOWDOWN_US = 1.0
-WAKING_US = 300.0
-FEW_LAUNCHES = 8
 _LEEWAY = 0.35
 _COLD_US = 25.0
 _JUDGED_FROM_US = 200.0
@@ -97,14 +95,9 @@ class Evidence:
         found.append(("throttled", ", ".join(sorted(self._reasons)) or "no"))
         return tuple(found)
 
-    def undisturbed(self, alone_us: float, together_us: float, *, launches: int) -> bool:
-        """Whether the baseline ran as fast beside the candidate as it did alone.
-
-        A batch of few launches also holds what its process takes to wake up and launch, which
-        is longer where processes take turns.
-        """
-        woken = WAKING_US / launches if launches <= FEW_LAUNCHES else 0.0
-        return together_us <= SLOWDOWN * alone_us + SLOWDOWN_US + woken
+    def undisturbed(self, alone_us: float, together_us: float) -> bool:
+        """Whether the baseline ran as fast beside the candidate as it did alone."""
+        return together_us <= SLOWDOWN * alone_us + SLOWDOWN_US
 
     def judge_reading_ahead(self, part: tuple[float, float] | None, whole_us: float) -> None:
         """An eighth of the launches takes about an eighth of the time, unless all were computed.

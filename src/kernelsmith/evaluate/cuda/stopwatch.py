@@ -183,7 +183,7 @@ class DeviceStopwatch:
             self._convict()
             together = statistics.median(timed.baseline)
             alone = max(alone, self._beside_itself)
-            if not self._evidence.undisturbed(alone, together, launches=len(self._slots())):
+            if not self._evidence.undisturbed(alone, together):
                 raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
             if not self._kernels:

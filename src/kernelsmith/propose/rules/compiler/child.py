@@ -1,11 +1,13 @@
 """The process in which torch's compiler runs: JSON in, JSON out, nothing built where possible."""
 
+import fcntl
 import gc
 import json
 import os
 import re
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
@@ -203,13 +205,17 @@ class Capture:
 
     def _measured(self, compiled: Any, given: tuple[Any, ...]) -> list[torch.Tensor] | None:
         """Run for real, so that the compiler chooses among its configurations."""
-        self._arm()
-        try:
-            return list(compiled(*given))
-        except BaseException:  # the text is good all the same; only the choice is not known
-            return None
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        with open(
+            os.path.join(tempfile.gettempdir(), f"kernelsmith-{os.getuid()}-tried"), "w"
+        ) as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)  # another compiler's kernels would spoil the choice
+            self._arm()
+            try:
+                return list(compiled(*given))
+            except BaseException:  # the text is good all the same; only the choice is not known
+                return None
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _argument(self, number: int, node: Any, example: Any) -> dict[str, object]:
         if not isinstance(example, torch.Tensor):

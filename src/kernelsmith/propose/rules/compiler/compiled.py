@@ -1,6 +1,8 @@
 """The family of candidates that torch's compiler began: its kernels, launched in other ways."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from kernelsmith.domain.task import Task, Workload
@@ -27,6 +29,8 @@ from kernelsmith.propose.rules.space import Parameter, Parameters, Space
 Capture = Callable[[Task, Sequence[Request]], Sequence[Captured | Skipped]]
 Transform = Callable[[Call, Parameters], Call]
 """Changes a call by parameters of its own, such as another kernel for a library's product."""
+_PROCESSES = 4
+"""Compilers at a time; each holds the task's tensors on the device."""
 _WORKLOADS = 4
 """Sets of shapes that one candidate is specialised to; others run the plain forward."""
 _LIBRARIES_ONLY = "torch's compiler calls libraries only, and has no kernel of its own"
@@ -34,8 +38,26 @@ _PRODUCTS = ("torch.mm", "torch.bmm", "torch.addmm", "torch.baddbmm", "torch.con
 
 
 def on_gpu(task: Task, requests: Sequence[Request]) -> list[Captured | Skipped]:
-    """Compile for this machine's GPU."""
-    return capture_all(task, requests, device="cuda", timeout_s=300.0 + 60.0 * len(requests))
+    """Compile for this machine's GPU, in several processes where it has the cores.
+
+    What did not fit beside the others is asked again by itself.
+    """
+    workers = max(1, min(len(requests), (os.cpu_count() or 1) // 4, _PROCESSES))
+
+    def ask(share: Sequence[Request]) -> list[Captured | Skipped]:
+        return capture_all(task, share, device="cuda", timeout_s=300.0 + 60.0 * len(share))
+
+    found: list[Captured | Skipped] = [Skipped(reason="not asked")] * len(requests)
+    with ThreadPoolExecutor(workers) as pool:
+        shares = [range(first, len(requests), workers) for first in range(workers)]
+        asked = pool.map(lambda share: ask([requests[number] for number in share]), shares)
+        for share, replies in zip(shares, asked, strict=True):
+            for number, reply in zip(share, replies, strict=True):
+                found[number] = reply
+    for number, reply in enumerate(found):
+        if workers > 1 and isinstance(reply, Skipped) and "out of memory" in reply.reason:
+            found[number] = ask([requests[number]])[0]
+    return found
 
 
 class CompiledFamily:
