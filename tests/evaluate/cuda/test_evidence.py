@@ -47,6 +47,13 @@ def test_a_device_that_stays_busy_after_the_answer_convicts():
     assert said.startswith("works on after its answer: 4 of 10 times")
 
 
+def test_calls_that_leave_something_running_convict_and_a_slow_first_one_does_not():
+    busy, free = LATE_US + 1, 15.0
+    with pytest.raises(ProgramFailed, match="works on after its answer: 5 of 8 times"):
+        Evidence().judge_leftovers([free, free, free] + [busy] * 5)
+    Evidence().judge_leftovers([busy, busy] + [free] * 6)
+
+
 @pytest.mark.parametrize("late", [[LATE_US + 1] * 2, [LATE_US + 1] * 3, [LATE_US] * 10])
 def test_what_happens_now_and_then_or_in_time_does_not(late):
     assert timed(late=late).verdict() is None

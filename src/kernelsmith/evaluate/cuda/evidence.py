@@ -4,6 +4,7 @@ A single odd batch proves nothing on a shared machine; what happens again and ag
 """
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.evaluation import Verdict
@@ -115,14 +116,19 @@ class Evidence:
                 f"{whole_us:.0f} us",
             )
 
+    def judge_leftovers(self, idle_us: Sequence[float]) -> None:
+        """After plain calls, one by one: whatever still runs would share the device with others.
+
+        Raises:
+            ProgramFailed: It was busy again and again.
+        """
+        if late := _again([us for us in idle_us if us > LATE_US], len(idle_us)):
+            raise ProgramFailed(Verdict.CHEATED, late)
+
     def verdict(self) -> str | None:
         """What repeats itself, in words; nothing where there is no case."""
-        late = [us for us in self._late if us > LATE_US]
-        if len(late) >= 3 and 3 * len(late) > len(self._late):
-            return (
-                f"works on after its answer: {len(late)} of {len(self._late)} times the device was "
-                f"still busy, for {statistics.median(late):.0f} us or more"
-            )
+        if late := _again([us for us in self._late if us > LATE_US], len(self._late)):
+            return late
         if self.persisting:
             return (
                 f"keeps {self.persisting:,} more bytes of the device's cache to itself than usual"
@@ -139,3 +145,12 @@ class Evidence:
                     f"clock {gap + event:.0f} us, of which {usual:.0f} us are usual"
                 )
         return None
+
+
+def _again(late: Sequence[float], times: int) -> str:
+    if len(late) < 3 or 3 * len(late) <= times:
+        return ""
+    return (
+        f"works on after its answer: {len(late)} of {times} times the device was still busy, "
+        f"for {statistics.median(late):.0f} us or more"
+    )

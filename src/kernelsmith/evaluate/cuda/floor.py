@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kernelsmith.domain.evaluation import Roofline
+from kernelsmith.domain.timing import WorkloadTiming
+
 TOLERATED = 0.8
 """A time below this share of the floor is not believed. The rest is for what the floor overstates:
 bandwidth is measured by copying, and reading alone may be faster."""
@@ -63,6 +66,22 @@ def achieved_bytes_s(compulsory: int, median_us: float) -> float:
     if median_us <= 0:
         raise ValueError(f"a launch takes time; got {median_us} us")
     return compulsory / (median_us * 1e-6)
+
+
+def roofline(
+    timing: WorkloadTiming, compulsory: int, flops: int | None, footprint: int, speeds: Speeds
+) -> Roofline:
+    """How a measured launch stands to what its device can reach."""
+    reached = achieved_bytes_s(compulsory, timing.median_us)
+    ceiling = speeds.dram_bytes_s if footprint > speeds.l2_bytes else speeds.l2_bytes_s
+    computed = None
+    if flops and speeds.flops:
+        computed = flops / (1e-6 * timing.median_us) / max(speeds.flops.values())
+    return Roofline(
+        workload=timing.workload, bytes=compulsory, flops=flops,
+        floor_us=floor_us(compulsory, footprint, speeds), bandwidth_share=reached / ceiling,
+        compute_share=computed,
+    )  # fmt: skip
 
 
 def share_of_floor(median_us: float, floor_us: float) -> float:

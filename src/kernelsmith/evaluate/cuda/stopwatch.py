@@ -18,7 +18,7 @@ from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import CallTiming, Pair, Ratio, WorkloadTiming
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.cuda.evidence import Evidence
-from kernelsmith.evaluate.cuda.floor import achieved_bytes_s, floor_us, impossible
+from kernelsmith.evaluate.cuda.floor import impossible, roofline
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
 from kernelsmith.evaluate.cuda.sides import Disturbed, Samples, Side, Uncapturable, furthest
@@ -41,6 +41,8 @@ OpenLane = Callable[[Setup], Lane]
 _HEADROOM = 4.0
 """The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
 _FEW_BYTES = 32 << 20
+_PLAIN = 8
+"""Calls, one by one, at the beginning of a pair."""
 _EXAMINED_S = 4.0
 """Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
 baseline's alone."""
@@ -166,6 +168,8 @@ class DeviceStopwatch:
                     candidate.lane.detach()
                     view = self._arrange(baseline)
                 candidate.lane.attach(view)
+                if not turn:
+                    self._leaves_nothing(candidate.lane)
                 if self._graph:
                     part = self._part(candidate.lane, view)
                     self._capture(candidate)
@@ -266,6 +270,14 @@ class DeviceStopwatch:
                 f"returns before its work is ordered: a stream is never joined ({line})",
             )
         return Uncapturable(f"{lane.name}: {line}")
+
+    def _leaves_nothing(self, lane: DeviceLane) -> None:
+        """Before a capture waits for all that was begun: the device is free after each call."""
+        idle = []
+        for _ in range(_PLAIN):
+            lane.release(lane.run(self._slots()[:1]))
+            idle.append(self._idle_us())
+        self._evidence.judge_leftovers(idle)
 
     def _launches_stand_alone(self, candidate: Side, view: ArenaView) -> None:
         """Every launch of a graph does its own work, whether or not those before it ran."""
@@ -473,19 +485,10 @@ class DeviceStopwatch:
             needed, operations = self._oracle.needs(self._workload, self._draw)
         speeds = self._backend.speeds(self._oracle)
         batch = self._set_bytes * (self._count or 1)
-        floor = floor_us(needed, batch, speeds)
-        if said := impossible(timing.median_us, floor):
+        found = roofline(timing, needed, operations, batch, speeds)
+        if said := impossible(timing.median_us, found.floor_us):
             raise ProgramFailed(Verdict.CHEATED, said)
-        reached = achieved_bytes_s(needed, timing.median_us)
-        ceiling = speeds.dram_bytes_s if batch > speeds.l2_bytes else speeds.l2_bytes_s
-        computed = None
-        if operations and speeds.flops:
-            fastest = max(speeds.flops.values())
-            computed = operations / (1e-6 * timing.median_us) / fastest
-        return Roofline(
-            workload=timing.workload, bytes=needed, flops=operations, floor_us=floor,
-            bandwidth_share=reached / ceiling, compute_share=computed,
-        )  # fmt: skip
+        return found
 
     def _fresh(self, count: int) -> list[InputSet]:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])
