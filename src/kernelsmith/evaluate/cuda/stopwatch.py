@@ -361,17 +361,20 @@ class DeviceStopwatch:
         self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
         count: int,
     ) -> None:  # fmt: skip
-        for turn in range(self._gpu.warmups + count):
+        wanted, most = len(into.candidate) + count, self._gpu.warmups + 2 * count
+        for turn in range(most):
             self._renew_weights(baseline.lane, candidate.lane, setup)
             before = self._backend.gpu.snapshot()
             ran = self._turn(baseline, candidate, view)
             if turn < self._gpu.warmups:
                 continue
-            last = turn == self._gpu.warmups + count - 1 and not into.candidate
+            last = turn == most - 1 and not into.candidate
             after = self._backend.gpu.snapshot()
             if self._evidence.keep(before, after, last=last, ours=self._ours):
                 into.baseline.append(ran[False].event_us / len(self._slots()))
                 into.candidate.append(ran[True].event_us / len(self._slots()))
+            if len(into.candidate) == wanted:
+                break
 
     def _in_a_row(
         self, baseline: Side, candidate: Side, view: ArenaView, into: Samples, count: int

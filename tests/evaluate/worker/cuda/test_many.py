@@ -91,3 +91,8 @@ def test_strides_do_not_matter():
 def test_empty_outputs_do_not_differ():
     pairs = [a_pair(0, 4, seed=seed) for seed in range(3)]
     assert relative_many(pairs) == one_by_one(pairs) == [0.0, 0.0, 0.0]
+
+
+def test_losses_are_compared_too():
+    pairs = [(torch.tensor(2.0), torch.tensor(2.0 + seed)) for seed in range(4)]
+    assert relative_many(pairs) == pytest.approx([0.0, 1 / 3, 1 / 2, 3 / 5])

@@ -29,8 +29,9 @@ def relative_many(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> list[float]
 
 
 def _stacked(group: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    ours = torch.stack([a for a, _ in group]).flatten(1).double()
-    theirs = torch.stack([b for _, b in group]).flatten(1).double()
+    form = len(group), group[0][0].numel()  # a scalar has no dimension to flatten
+    ours = torch.stack([a for a, _ in group]).reshape(form).double()
+    theirs = torch.stack([b for _, b in group]).reshape(form).double()
     same = (ours == theirs) | (ours.isnan() & theirs.isnan())
     above = torch.linalg.vector_norm((ours - theirs).masked_fill_(same, 0.0), dim=1)
     below = torch.linalg.vector_norm(
