@@ -84,11 +84,12 @@ class Painted:
     unwritable: str = ""
     choices: tuple[str, ...] = ("1", "2", "4", "8", "16")
     seeds: tuple[tuple[tuple[str, str], ...], ...] = ((), (("colour", "red"),))
+    size: str = "size"
 
     @property
     def space(self) -> Space:
         return Space(template=self.name, seeds=self.seeds, parameters=(
-            Parameter(name="size", choices=self.choices, default="4", why="more at a time"),
+            Parameter(name=self.size, choices=self.choices, default="4", why="more at a time"),
             Parameter(name="warps", choices=("1", "2", "4", "8"), default="4", why="threads",
                       kernel="paint"),
             Parameter(name="colour", choices=("blue", "red", "green"), default="blue",

@@ -84,6 +84,16 @@ def test_a_form_that_should_gain_much_goes_before_what_the_source_alone_says():
         assert "no product" in families.reasons
 
 
+def test_own_products_take_the_place_of_what_follows_a_librarys():
+    task = KNOWN["linear_softmax"]
+    assert "rows" in [each.space.template for each in templates_only(task, "triton").members]
+    for size, kept in (("size", True), ("product", False)):
+        begun = Begun(families=Families(members=(Painted(size=size),)))
+        names = [each.space.template for each in begun.joined(task, "triton").members]
+        assert ("rows" in names) is kept
+        assert (names[0] == "painted") is not kept
+
+
 @pytest.mark.slow
 def test_the_compiler_is_asked_about_a_real_task_on_this_machine():
     families = families_for(KNOWN["softmax"], "cpu")

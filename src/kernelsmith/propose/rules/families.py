@@ -13,7 +13,7 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
 from kernelsmith.propose.rules.rewrite.cost import CPU
 from kernelsmith.propose.rules.rewrite.forms import forms_of
-from kernelsmith.propose.rules.templates import template_for
+from kernelsmith.propose.rules.templates import Template, template_for
 
 _LONGEST_WALK = 4096
 _MUCH = 1.2
@@ -107,8 +107,18 @@ class Begun:
     def joined(self, task: Task, backend: str) -> Families:
         """These families and those that are read from the source, best expectation first."""
         written = templates_only(task, backend)
+        own = any(_multiplies(each) for each in self.families.members)
+        if own:
+            # What fuses a little behind a library's product is called a decoy, and rightly so.
+            kept = [
+                each
+                for each in written.members
+                if not (isinstance(each, Template) and each.follows_library)
+            ]
+            written = Families(members=tuple(kept), reasons=written.reasons)
         # Algebra that leaves out work goes before another schedule for the same work.
-        parts = [written, self.families] if self.gain < _MUCH else [self.families, written]
+        first = own or self.gain >= _MUCH
+        parts = [self.families, written] if first else [written, self.families]
         return Families(
             members=tuple(each for part in parts for each in part.members),
             reasons=tuple(dict.fromkeys(each for part in parts for each in part.reasons)),
@@ -148,6 +158,11 @@ def at_hand(task: Task, backend: str) -> Families:
     """
     found = templates_only(task, backend)
     return found if found.members else families_for(task, backend)
+
+
+def _multiplies(family: Family) -> bool:
+    """Whether it writes products of its own."""
+    return any(each.name == "product" for each in family.space.parameters)
 
 
 def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:

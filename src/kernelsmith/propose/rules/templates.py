@@ -39,6 +39,11 @@ class Template:
     graph: Graph
     space: Space
 
+    @property
+    def follows_library(self) -> bool:
+        """Whether a library computes most of it."""
+        return bool(self.graph.prefix)
+
     def source(self, chosen: Parameters) -> str:
         """A stand-alone candidate; the same parameters give the same text."""
         if self.backend == "cpu":
@@ -60,7 +65,7 @@ class Template:
 
     def _summary(self) -> str:
         how = "each row by itself" if self.graph.has_rows else "one flat stretch"
-        behind = " behind the library's product" if self.graph.prefix else ""
+        behind = " behind the library's product" if self.follows_library else ""
         return f"One fused kernel{behind}, {how}."
 
     def own(self, source: str) -> dict[str, str] | None:
