@@ -61,6 +61,12 @@ class Space:
             size *= len(each.choices)
         return size
 
+    def __post_init__(self) -> None:
+        known = {each.name: each.choices for each in self.parameters}
+        for name, value in (pair for seed in self.seeds for pair in seed):
+            if value not in known.get(name, ()):
+                raise ValueError(f"{self.template} begins with {name}={value}, which is no choice")
+
     @property
     def defaults(self) -> dict[str, str]:
         """The variant that is tried first."""

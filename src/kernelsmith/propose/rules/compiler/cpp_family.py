@@ -303,14 +303,17 @@ _SEEDS: tuple[dict[str, str], ...] = (
 
 
 def _seeds(parameters: list[Parameter]) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """The first choices, for every form."""
+    """The first choices, for every form; a choice that changes nothing here is none."""
     defaults = {each.name: each.default for each in parameters}
+    choices = {each.name: each.choices for each in parameters}
     forms = next((each.choices for each in parameters if each.name == "form"), ("",))
     found = []
     for each in _SEEDS:
         for form in forms:
             wanted = {**each, **({"form": form} if form else {})}
-            kept = tuple((k, v) for k, v in wanted.items() if k in defaults and defaults[k] != v)
+            kept = tuple(
+                (k, v) for k, v in wanted.items() if v in choices.get(k, ()) and defaults[k] != v
+            )
             if kept not in found:
                 found.append(kept)
     return tuple(found)
