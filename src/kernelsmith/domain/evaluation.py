@@ -37,6 +37,8 @@ class LabelName(StrEnum):
     """Little of the time ran in code that the candidate built: a lazy optimisation."""
     DEGENERATE = "degenerate"
     """The task itself asks for less than it seems to; its speed-ups are reported apart."""
+    ALGEBRAIC = "algebraic"
+    """Its author says that it computes less by algebra that holds for all inputs; says which."""
     NOISY = "noisy"
     """The interval stayed wider than asked for when the budget was spent."""
     SEED_WEIGHTS = "seed_weights"

@@ -1,6 +1,7 @@
 """The judge: guard, build, check, time; one function for every backend and every caller."""
 
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from kernelsmith.evaluate.trials import (
 from kernelsmith.evaluate.values import Setup
 from kernelsmith.evaluate.watch import Watched
 
+_ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
 JUDGE = f"{__version__}/2"
@@ -210,6 +212,8 @@ class Judge:
                 findings.accuracy.append(found)
                 self._convict_compiler(lane)
                 lane.settle()
+            if claim := _ALGEBRA.search(candidate.source):
+                findings.labels[LabelName.ALGEBRAIC] = claim[1].strip()[:300]
             if lane.prepares and task.weights is Weights.STATIC:
                 findings.labels[LabelName.PREPARED] = "prepare() ran once, outside the clock"
             if self._settings.robust and workload is task.workloads[0]:

@@ -144,6 +144,14 @@ def test_static_weights_may_be_prepared_and_the_label_says_so(judged):
     assert found.has(LabelName.PREPARED)
 
 
+def test_algebra_that_a_candidate_names_is_a_label(judged):
+    found = judged("# algebra: fold_scale: the scale goes into the weight\n" + GOOD)
+    assert found.verdict is Verdict.PASSED, found.message
+    (label,) = [each for each in found.labels if each.name is LabelName.ALGEBRAIC]
+    assert label.reason == "fold_scale: the scale goes into the weight"
+    assert not judged(GOOD).has(LabelName.ALGEBRAIC)
+
+
 def test_seed_matched_weights_carry_a_label(judged):
     # drawn as the reference draws them, under the seed that both sides construct with
     same = GOOD.replace("torch.zeros(n)", "torch.randn(n)")

@@ -18,3 +18,9 @@ class Form:
     """What the cost model expects one call to take."""
     degenerate: str = ""
     """Why the task is degenerate, where the rewriting shows it (a constant output)."""
+
+    @property
+    def claim(self) -> str:
+        """The line by which a candidate says what algebra it rests on; the judge's label."""
+        words = " ".join(self.words.split()) or "rewritten"
+        return "" if self.name == "written" else f"# algebra: {self.name}: {words}"

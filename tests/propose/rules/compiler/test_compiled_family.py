@@ -139,6 +139,13 @@ def test_a_module_of_library_calls_only_is_skipped():
         family("batched_matmul", options=(DEFAULT,))
 
 
+def test_a_form_by_algebra_says_so_in_its_candidates():
+    found = family(forms=forms("linear_gelu", "written", "folded"))
+    for form, says in (("written", False), ("folded", True)):
+        source = found.source({**found.space.defaults, "form": form})
+        assert ("\n# algebra: folded: " in source) is says
+
+
 def test_a_form_that_fails_leaves_the_others():
     class Once(Replay):
         def __call__(self, task, requests):

@@ -153,9 +153,13 @@ class CompiledFamily:
         if not any(isinstance(step, Launch) for each in changed for step in each.call.steps):
             raise NotRecognised(_LIBRARIES_ONLY)
         return triton_candidate(
-            self._task, changed, header=self.space.header(chosen), words=self.words(chosen),
+            self._task, changed, header=self._header(chosen), words=self.words(chosen),
             launches=launches, native_exp=chosen.get("math") == "native",
         )  # fmt: skip
+
+    def _header(self, chosen: Parameters) -> str:
+        claim = self._forms[chosen["form"]].claim
+        return "\n".join(filter(None, [self.space.header(chosen), claim]))
 
     def words(self, chosen: Parameters) -> str:
         """What this choice tries, in one sentence."""

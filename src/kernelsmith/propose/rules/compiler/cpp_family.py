@@ -89,8 +89,9 @@ class CppCompiledFamily:
             kernels=text, flags=", ".join(f'"{each}"' for each in flags),
             runs="\n\n".join(["\n".join(constants) + "\n", *runs] if constants else runs),
         )  # fmt: skip
+        header = [self.space.header(chosen), compiled.form.claim]
         return candidate_text(
-            self.task, parts, header=self.space.header(chosen), words=_described(compiled),
+            self.task, parts, header="\n".join(filter(None, header)), words=_described(compiled),
             imports=["from kernelsmith.kernels import cpp"], block=block,
         )  # fmt: skip
 
