@@ -185,6 +185,10 @@ class DeviceOracle(Oracle):
         """How long a kernel of no work takes right now."""
         return float(self._ask({"do": "idle"})["us"])
 
+    def heat(self, us: float) -> None:
+        """Keep the device's memory busy for so long."""
+        self._ask({"do": "heat", "us": us})
+
     def speeds(self) -> dict[str, Any]:
         """Measured ceilings of the device."""
         return self._ask({"do": "speeds"})

@@ -22,6 +22,7 @@ from kernelsmith.evaluate.cuda.floor import impossible, roofline
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
 from kernelsmith.evaluate.cuda.sides import Disturbed, Samples, Side, Uncapturable, furthest
+from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
 from kernelsmith.evaluate.priority import prompt
@@ -41,8 +42,8 @@ OpenLane = Callable[[Setup], Lane]
 _HEADROOM = 4.0
 """The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
 _FEW_BYTES = 32 << 20
-_PLAIN = 8
-"""Calls, one by one, at the beginning of a pair."""
+_BEYOND_CACHES = 256 << 20
+"""A batch of so many bytes finds nothing of use in a cache; a smaller one keeps what is there."""
 _EXAMINED_S = 4.0
 """Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
 baseline's alone."""
@@ -161,6 +162,11 @@ class DeviceStopwatch:
         alone = self._alone(baseline, view)
         candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
         self._ours |= {candidate.lane.pid} if self._ours else frozenset()
+        stand_alone = StandAlone(
+            self._oracle, self._spot_check, self._evidence, rng=self._rng, slots=self._slots(),
+            rotate=self._gpu.rotate, stateful=self._state is not None, renew=self._renew,
+            why_not=self._why_not,
+        )  # fmt: skip
         try:
             timed, called = Samples(), Samples()
             for turn in range(self._gpu.rounds):
@@ -169,18 +175,18 @@ class DeviceStopwatch:
                     view = self._arrange(baseline)
                 candidate.lane.attach(view)
                 if not turn:
-                    self._leaves_nothing(candidate.lane)
+                    stand_alone.leave_nothing(candidate.lane)
                 if self._graph:
-                    part = self._part(candidate.lane, view)
+                    part = stand_alone.part(candidate.lane, view)
                     self._capture(candidate)
-                    self._launches_stand_alone(candidate, view)
+                    stand_alone.graph(candidate, view)
                     self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
                     self._evidence.judge_reading_ahead(part, min(timed.candidate) * len(view.sets))
                 else:
                     self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
             if self._graph and self._gpu.calls:
                 plain = Side(baseline.lane), Side(candidate.lane)
-                self._calls_stand_alone(candidate.lane, view)
+                stand_alone.plainly(candidate.lane, view)
                 self._rounds(*plain, view, setup, called, self._gpu.calls)
             extra = candidate.lane.persisting - baseline.lane.persisting
             self._evidence.persisting = max(self._evidence.persisting, extra)
@@ -271,51 +277,6 @@ class DeviceStopwatch:
             )
         return Uncapturable(f"{lane.name}: {line}")
 
-    def _leaves_nothing(self, lane: DeviceLane) -> None:
-        """Before a capture waits for all that was begun: the device is free after each call."""
-        idle = []
-        for _ in range(_PLAIN):
-            lane.release(lane.run(self._slots()[:1]))
-            idle.append(self._idle_us())
-        self._evidence.judge_leftovers(idle)
-
-    def _launches_stand_alone(self, candidate: Side, view: ArenaView) -> None:
-        """Every launch of a graph does its own work, whether or not those before it ran."""
-        launches, lane = len(self._slots()), candidate.lane
-        if launches < 2 or not self._gpu.rotate or candidate.captured is None:
-            return
-        if lane.nodes % launches:
-            raise ProgramFailed(
-                Verdict.CHEATED,
-                f"launches differ: {launches} calls on inputs of one form became {lane.nodes} "
-                "operations on the device",
-            )
-        if self._state is not None or self._spot_check.is_random:
-            return
-        first = self._rng.randrange(1, launches)
-        sets = self._renew(view)
-        lane.poison(candidate.captured)
-        lane.replay_from(first, launches)
-        self._spot_check(
-            lane, candidate.captured, sets, self._slots(), suspects=[first],
-            among=range(first, launches),
-        )  # fmt: skip
-        self._oracle.release()
-
-    def _calls_stand_alone(self, lane: DeviceLane, view: ArenaView) -> None:
-        """The same for plain calls: inputs change between two halves of a batch."""
-        slots = self._slots()
-        if len(slots) < 2 or not self._gpu.rotate or self._state is not None:
-            return
-        half = self._rng.randrange(1, len(slots))
-        self._renew(view)
-        lane.run(slots[:half])
-        sets = self._renew(view)
-        launches = lane.run(slots[half:])
-        self._spot_check(lane, launches, sets, slots[half:], suspects=[len(slots) - half - 1])
-        lane.release(launches)
-        self._oracle.release()
-
     def _slots(self) -> list[int]:
         assert self._count is not None
         return list(range(self._count)) if self._gpu.rotate else [0] * self._count
@@ -329,21 +290,6 @@ class DeviceStopwatch:
             if turn >= self._gpu.warmups:
                 times.append(ran.event_us / len(self._slots()))
         return statistics.median(times)
-
-    def _part(self, lane: DeviceLane, view: ArenaView) -> tuple[float, float] | None:
-        """Time a graph of a few launches while inputs for many lie there."""
-        slots = self._slots()
-        if len(slots) < 16 or not self._gpu.rotate:
-            return None
-        few = self._rng.sample(slots, max(1, len(slots) // 8))
-        captured = lane.capture(few)
-        if isinstance(captured, str):
-            raise self._why_not(lane, captured)
-        times = []
-        for _ in range(3):
-            self._renew(view)
-            times.append(lane.replay().event_us)
-        return len(few) / len(slots), min(times)
 
     def _rounds(
         self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
@@ -420,6 +366,8 @@ class DeviceStopwatch:
         return ran
 
     def _run(self, side: Side) -> tuple[Replay, Launches]:
+        if self._gpu.heat_us and self._set_bytes * len(self._slots()) > _BEYOND_CACHES:
+            self._oracle.heat(self._gpu.heat_us)
         if side.captured is not None:
             return side.lane.replay(), side.captured
         launches = side.lane.run(self._slots())

@@ -15,6 +15,7 @@ import torch
 from kernelsmith.evaluate.worker import inputs as recipes
 from kernelsmith.evaluate.worker.answers import Answer, Output
 from kernelsmith.evaluate.worker.cuda import compare, driver
+from kernelsmith.evaluate.worker.cuda.heat import heat
 from kernelsmith.evaluate.worker.cuda.kept import Kept
 from kernelsmith.evaluate.worker.cuda.many import relative_many
 from kernelsmith.evaluate.worker.cuda.memory import Mapped, Shared, poison
@@ -87,6 +88,7 @@ class DeviceReference(Reference):
             "map": self.map,
             "unmap": self.unmap,
             "idle": self.idle,
+            "heat": heat,
         }
 
     def predict(self, message: Message, _: list[int]) -> Message:
