@@ -16,7 +16,7 @@ class GpuSettings:
     sample_bytes: int = 1 << 31
     """How much input and output one batch may take, on each side."""
     max_launches: int = 128
-    samples: int = 8
+    samples: int = 6
     """Batches of each round."""
     rounds: int = 1
     """Times that a pair lays out its memory and captures anew: placement moves short kernels."""

@@ -174,11 +174,8 @@ class DeviceReference(Reference):
             atol=float(str(message["atol"])), rtol=float(str(message["rtol"])),
             allowed=float(str(message["allowed"])),
         )  # fmt: skip
-        return {
-            "off": plain(seen.error),
-            "strangers": seen.strangers,
-            "excess": plain(seen.excess),
-        }
+        off, excess = plain(seen.error), plain(seen.excess)
+        return {"off": off, "strangers": seen.strangers, "excess": excess}
 
     def _compare_discrete(self, message: Message, found: torch.Tensor, wanted: Output) -> Message:
         if compare.discrete_differs(found, wanted.exact) == 0:
