@@ -7,7 +7,7 @@ BIN     = $(VENV)/bin
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check lint test-gpu bench clean
+.PHONY: help setup demo test test-full check lint test-gpu bench bench-builtin clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench: setup  ## Measure noise, throughput, memory, catch rate (KERNELBENCH=chec
 	$(BIN)/python -m benchmarks.throughput $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.cheats $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
+
+bench-builtin: setup  ## The rules on every built-in task, on this machine; hours. Ctrl-C and again goes on.
+	$(BIN)/kernelsmith bench builtin --preset quick --out runs/bench/builtin
 
 clean:  ## Remove the virtual environment and caches.
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

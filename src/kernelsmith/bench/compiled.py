@@ -1,0 +1,255 @@
+"""``torch.compile`` as an entrant and as a baseline, under the same judge as everyone.
+
+A candidate may never compile its way through a task: the judge refuses it. An entrant of our own
+that is nothing but the reference behind ``torch.compile`` may, and is then held to everything else:
+the same fresh inputs, the same comparison, the same clock. As a baseline it takes the place of the
+reference run eagerly. On a processor the compiler needs a sandbox in which a compiler can be
+started; the candidate beside it stays in its own.
+"""
+
+import ast
+import io
+import tokenize
+from contextlib import suppress
+from dataclasses import replace
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Evaluation
+from kernelsmith.domain.task import Library, Task
+from kernelsmith.errors import BackendUnavailable, SmithError, UsageError
+from kernelsmith.evaluate.backend import Backend, load_backend
+from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.harness import Judge
+from kernelsmith.evaluate.lane import Lane
+from kernelsmith.evaluate.sandbox.limits import Limits
+from kernelsmith.evaluate.sandbox.order import Profile
+from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.values import Setup
+
+MODES = {
+    "compile": "",
+    # The judge captures graphs itself; the compiler's own would be captured inside them.
+    "max-autotune": ', mode="max-autotune-no-cudagraphs"',
+}
+TIMEOUT_S = 300.0
+"""How long the compiler may take over its first call."""
+_LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)
+_WORKER = "kernelsmith.bench.parts.compiled_program"
+
+_HEAD = """\
+import os
+
+# Kept with what Triton compiled, which the judge hands on to the next process of this source.
+if "TRITON_CACHE_DIR" in os.environ:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["TRITON_CACHE_DIR"], "inductor")
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+
+"""
+_MODULE = '''
+
+
+class ModelNew(Model):
+    """The reference behind torch.compile."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.__dict__["compiled"] = torch.compile(super().forward{mode})
+
+    def forward(self, *args, **kwargs):
+        return self.compiled(*args, **kwargs)
+'''
+_FUNCTION = "\n\n{entry} = torch.compile({entry}{mode})\n"
+
+
+def compiling(task: Task, mode: str) -> str:
+    """The reference's own source, compiled when it is first called.
+
+    Args:
+        task: Whose reference.
+        mode: One of ``MODES``.
+    """
+    said = MODES[mode]
+    tail = _FUNCTION.format(entry=task.entry, mode=said) if task.is_function else ""
+    torch = "" if _imports_torch(task.source) else "\n\nimport torch\n"
+    return _HEAD + task.source + torch + (tail or _MODULE.format(mode=said))
+
+
+def eager(task: Task) -> str:
+    """The reference as a candidate: what must pass at a ratio of one."""
+    return task.source if task.is_function else renamed(task.source)
+
+
+def renamed(source: str) -> str:
+    """Rename the class ``Model`` to ``ModelNew``, and every mention of it."""
+    lines = source.splitlines(keepends=True)
+    places = [
+        each.start
+        for each in tokenize.generate_tokens(io.StringIO(source).readline)
+        if each.type == tokenize.NAME and each.string == "Model"
+    ]
+    for row, column in reversed(places):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]}ModelNew{line[column + len('Model') :]}"
+    return "".join(lines)
+
+
+class CompilingCpu(CpuBackend):
+    """A processor on which one side may start a compiler."""
+
+    compiles = "candidate"
+    """Which side: ``candidate`` or ``baseline``."""
+    _preload = (*CpuBackend._preload, _WORKER)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files: dict[str, dict[str, str]] = {}
+        """What was compiled, by source."""
+
+    def lane(self, name: str, *, timeout_s: float, oracle: object = None) -> Lane:
+        """Open an empty program; one of the side that compiles sees the compiler."""
+        if name != self.compiles:
+            return super().lane(name, timeout_s=timeout_s, oracle=oracle)
+        builder = self.builder
+        child = self.zygote.spawn(
+            entry=f"{_WORKER}:serve", profile=Profile.BUILD, limits=_LIMITS,
+            readable=builder._toolchain,
+        )  # fmt: skip
+        lane = _CompilingLane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
+        lane.files = self._files
+        self._lanes.add(lane)
+        return lane
+
+
+class _CompilingLane(Lane):
+    """Begins with what earlier processes of its source compiled."""
+
+    files: dict[str, dict[str, str]]
+    _source = ""
+
+    def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
+        """Run the source with the files of earlier ones at hand."""
+        self._source = source
+        known: dict[str, object] = dict(self.files.get(source, {}))
+        self._load(source, entry, setup, function=function, more={"cache": known})
+
+    def settle(self) -> None:
+        """Keep what was compiled for the next process."""
+        super().settle()
+        found = self._ask({"do": "compiled"}).get("cache")
+        if isinstance(found, dict) and found:
+            self.files[self._source] = {str(key): str(text) for key, text in found.items()}
+
+    def close(self) -> None:
+        """End it; a baseline is never asked to settle, so it does so now."""
+        if self.is_open and self._source and self._source not in self.files:
+            with suppress(ProgramFailed, SmithError):
+                self.settle()
+        super().close()
+
+
+class _Lenient(Judge):
+    """A judge of our own entrants, which may load torch's compiler."""
+
+    def _convict_compiler(self, lane: object) -> None:
+        del lane
+
+
+class _Entrants(LocalEvaluator):
+    """Judges what is compiled."""
+
+    def _judge_of(self, task: Task) -> Judge:
+        if task not in self._judges:
+            while len(self._judges) >= self._backend.references:
+                self._forget(next(iter(self._judges)))
+            self._judges[task] = _Lenient(self._backend, task, self._settings)
+        return self._judges[task]
+
+
+class Compilers:
+    """Judges what is compiled, and candidates beside it, with what was compiled kept."""
+
+    def __init__(self, backend: str, settings: Settings) -> None:
+        """Open a backend whose programs can start compilers.
+
+        Raises:
+            UsageError: The backend has no compiler of torch's.
+            BackendUnavailable: It cannot work here.
+        """
+        settings = replace(settings, timeout_s=max(settings.timeout_s, TIMEOUT_S))
+        self._settings = settings
+        self._backend = opened(backend)
+        # Its source is ours and says torch.compile; odd strides would only make it compile again.
+        free = replace(settings, static=False, robust=False)
+        self._entrants = _Entrants(self._backend, free)
+        self._others = LocalEvaluator(self._backend, settings)
+        once = replace(settings.stop, min_pairs=1, max_pairs=1)
+        self._hurried = _Entrants(self._backend, replace(free, stop=once))
+        self._compiled: set[str] = set()
+        """Sources whose files are kept."""
+
+    def judge(self, task: Task, mode: str) -> Evaluation:
+        """The reference behind the compiler as the candidate, beside the reference run eagerly."""
+        self._side("candidate")
+        free = replace(task, library=Library.ANY, baseline=None)
+        source = compiling(task, mode)
+        self._compiled.add(source)
+        return self._entrants.judge(free, Candidate(backend=self._backend.name, source=source))
+
+    def judge_beside(self, task: Task, candidate: Candidate, mode: str) -> Evaluation:
+        """A candidate, held to everything that candidates are, beside the compiled reference.
+
+        Raises:
+            UsageError: The compiled reference does not run.
+        """
+        source = compiling(task, mode)
+        self._warm(task, source)
+        self._side("baseline")
+        return self._others.judge(replace(task, baseline=source), candidate)
+
+    def close(self) -> None:
+        """End every process."""
+        for each in (self._entrants, self._hurried, self._others):
+            each.close()
+
+    def _warm(self, task: Task, source: str) -> None:
+        """Have a device keep what is compiled: it does so for candidates, not for baselines."""
+        if isinstance(self._backend, CompilingCpu) or source in self._compiled:
+            return
+        self._compiled.add(source)
+        if self._settings.stop.max_pairs > 1:
+            free = replace(task, library=Library.ANY, baseline=None)
+            with suppress(SmithError):  # what is wrong with it, the baseline will say
+                self._hurried.judge(free, Candidate(backend=self._backend.name, source=source))
+
+    def _side(self, name: str) -> None:
+        if isinstance(self._backend, CompilingCpu):
+            self._backend.compiles = name
+
+
+def opened(backend: str) -> Backend:
+    """A backend on which torch.compile can run.
+
+    Raises:
+        UsageError: There is none.
+        BackendUnavailable: There is, and it cannot work here.
+    """
+    if backend == "cpu":
+        return CompilingCpu()
+    if backend != "triton":
+        raise UsageError(f"torch.compile has no form on the backend {backend!r}")
+    found = load_backend(backend)
+    if not found.timed:
+        found.close()
+        raise BackendUnavailable("nothing is timed in Triton's interpreter, torch.compile neither")
+    return found
+
+
+def _imports_torch(source: str) -> bool:
+    """Whether the name ``torch`` is there for the lines that are added."""
+    return any(
+        isinstance(node, ast.Import)
+        and any((alias.asname or alias.name.partition(".")[0]) == "torch" for alias in node.names)
+        for node in ast.parse(source).body
+    )

@@ -1,0 +1,1 @@
+"""What records say: figures with intervals, comparisons, and how searches went; pure functions."""

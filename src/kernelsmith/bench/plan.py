@@ -1,0 +1,221 @@
+"""A plan: what a bench does, written down so that it can be taken up again and compared."""
+
+import fnmatch
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kernelsmith.bench.entrant import FIXED, SEARCH, Entrant, distinct
+from kernelsmith.bench.final import Exam
+from kernelsmith.bench.job import Job
+from kernelsmith.bench.record import BASELINES, Rules
+from kernelsmith.bench.suite import Absent, Entry, Suite
+from kernelsmith.domain.codec import decode, encode
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backends.triton import has_gpu
+from kernelsmith.evaluate.tasks import fitting
+from kernelsmith.run.best import replace_file
+from kernelsmith.run.config import RunConfig, dump_config, parse_config
+
+FILE = "bench.json"
+SCHEMA = "bench-plan/1"
+PAPER_TESTS = 100
+_FREE = ("workers", "devices", "max_usd", "max_seconds")
+"""What may change when a bench is taken up again: the numbers do not depend on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that decides what the table says, and how much may be spent on it."""
+
+    suite: str
+    """As ``open_suite`` takes it."""
+    entrants: tuple[Entrant, ...]
+    config: str
+    """The searches' configuration, TOML: backend, budget per task, policy, efforts."""
+    samples: int = 1
+    """Runs per task, with seeds of their own."""
+    seed: int = 0
+    baselines: tuple[str, ...] = ("eager",)
+    tests: int = 0
+    """Fresh process pairs that each winner is judged by; 0: until the interval is narrow."""
+    effort: str = "thorough"
+    """Of the last judgement."""
+    preset: str = ""
+    only: tuple[str, ...] = ()
+    """Ids, or patterns of ids, or their last parts."""
+    levels: tuple[str, ...] = ()
+    limit: int | None = None
+    """The first tasks of what is left."""
+    sample: int | None = None
+    """Tasks per level, spread evenly, always the same ones."""
+    workers: int = 1
+    devices: tuple[str, ...] = ()
+    """A worker for each, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    max_usd: float | None = None
+    """For the whole bench: no job is begun once it is spent."""
+    max_seconds: float | None = None
+    """Of this session: no job is begun afterwards, and what is under way is finished."""
+
+    def __post_init__(self) -> None:
+        distinct(self.entrants)
+        for name in self.baselines:
+            if name not in BASELINES:
+                raise UsageError(f"no baseline {name!r}; known are {', '.join(BASELINES)}")
+        if len(set(self.baselines)) != len(self.baselines) or not self.baselines:
+            raise UsageError("name each baseline once, and at least one")
+        if self.samples < 1 or self.workers < 1 or self.tests < 0:
+            raise UsageError("samples and workers are at least 1, tests not negative")
+        for name in ("limit", "sample", "max_usd", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} is above 0 or left out; got {value}")
+
+    @property
+    def run_config(self) -> RunConfig:
+        """The searches' configuration."""
+        return parse_config(self.config)
+
+    def save(self, folder: Path) -> None:
+        """Write it down, or make sure that it is what was begun here.
+
+        Raises:
+            UsageError: Another bench was begun in this folder, or it cannot be written.
+        """
+        path = folder / FILE
+        if path.exists() and (said := differences(load(folder), self)):
+            raise UsageError(
+                f"{folder} holds another bench: {said}; use another --out, or go on with what "
+                f"was begun: kernelsmith bench --resume {folder}"
+            )
+        body = encode(self)
+        assert isinstance(body, dict)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_file(path, json.dumps({"schema": SCHEMA, **body}, indent=1) + "\n")
+        except OSError as error:
+            raise UsageError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def load(folder: Path) -> Plan:
+    """Read the plan of a bench.
+
+    Raises:
+        UsageError: There is none, or it is not ours.
+    """
+    path = folder / FILE
+    try:
+        body = json.loads(path.read_text())
+        if body.pop("schema", None) != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        plan = decode(body, Plan)
+    except OSError as error:
+        raise UsageError(f"no bench in {str(folder)!r}: {error.strerror}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not a bench's plan: {error}") from error
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def differences(one: Plan, other: Plan) -> str:
+    """Say where two plans would give other numbers; empty where they would not."""
+    found = []
+    for name in Plan.__dataclass_fields__:
+        before, now = getattr(one, name), getattr(other, name)
+        if name in _FREE or before == now:
+            continue
+        if name == "entrants":
+            before, now = ([each.name for each in each_side] for each_side in (before, now))
+        shown = "" if name == "config" else f" ({before!r}, now {now!r})"
+        found.append(f"its {name} differ{'s' if name in ('suite', 'config') else ''}{shown}")
+    return "; ".join(found)
+
+
+def chosen(plan: Plan, suite: Suite) -> tuple[list[Entry], list[Absent]]:
+    """The entries that a plan is about, and those that are not to be had.
+
+    Raises:
+        UsageError: Nothing fits what was asked for.
+    """
+    entries: list[Entry] = []
+    absent: list[Absent] = []
+    for each in suite.entries():
+        if plan.only and not any(_names(each.id, word) for word in plan.only):
+            continue
+        if isinstance(each, Absent):
+            absent.append(each)
+        elif not plan.levels or any(_is_level(each, word) for word in plan.levels):
+            entries.append(each)
+    if plan.sample is not None:
+        entries = list(_spread(entries, plan.sample))
+    entries = entries[: plan.limit]
+    if not entries:
+        why = f"; {absent[0].id}: {absent[0].reason}" if absent else ""
+        raise UsageError(f"no task of {plan.suite} fits what was asked for{why}")
+    return entries, absent
+
+
+def jobs_of(plan: Plan, suite: Suite, entries: Sequence[Entry], home: Path) -> Iterator[Job]:
+    """Task by task, so that an unfinished bench has comparable rows; fixed entrants have a seed."""
+    config = plan.run_config
+    gpu = config.backend not in ("cpu", "null") and has_gpu()
+    exam = Exam(
+        backend=config.backend, effort=plan.effort, tests=plan.tests, baselines=plan.baselines,
+        timeout_s=config.timeout_s,
+    )  # fmt: skip
+    for entry in entries:
+        task = entry.task if config.backend == "null" else fitting(entry.task, gpu=gpu)
+        for number in range(plan.samples):
+            for entrant in plan.entrants:
+                if entrant.kind in FIXED and number:
+                    continue
+                seed = plan.seed + number if entrant.kind == SEARCH else number
+                own = _own_config(config, entrant, seed)
+                yield Job(
+                    entrant=entrant.name, kind=entrant.kind, runs=entrant.runs, entry=entry.id,
+                    suite=suite.name, level=entry.level, category=entry.category,
+                    family=entry.family, dtype=entry.dtype, note=entry.note, task=task,
+                    seed=seed, config=dump_config(own), rules=_rules(plan, own, entrant),
+                    exam=exam, home=str(home.resolve()),
+                )  # fmt: skip
+
+
+def _own_config(config: RunConfig, entrant: Entrant, seed: int) -> RunConfig:
+    if entrant.proposer is None:
+        return replace(config, seed=seed)
+    search = replace(config.search, policy=entrant.policy) if entrant.policy else config.search
+    return replace(config, seed=seed, proposer=entrant.proposer, search=search)
+
+
+def _rules(plan: Plan, config: RunConfig, entrant: Entrant) -> Rules:
+    searches = entrant.kind == SEARCH
+    budget = config.budget
+    return Rules(
+        steps=budget.steps if searches else 0,
+        policy=config.search.policy if searches else "",
+        early_stop=budget.stale_steps if searches else None,
+        seconds=budget.seconds if searches else None,
+        usd=budget.usd if searches else None,
+        tests=plan.tests,
+        effort=plan.effort,
+        preset=plan.preset,
+    )
+
+
+def _names(id: str, word: str) -> bool:
+    whole = fnmatch.fnmatchcase(id, word) or fnmatch.fnmatchcase(id, f"*/{word}")
+    return whole or id.startswith(f"{word.rstrip('/')}/")
+
+
+def _is_level(entry: Entry, word: str) -> bool:
+    return word in (entry.level, entry.level.rpartition(" ")[2])
+
+
+def _spread(entries: Sequence[Entry], count: int) -> Iterator[Entry]:
+    levels: dict[str, list[Entry]] = {}
+    for entry in entries:
+        levels.setdefault(entry.level, []).append(entry)
+    for group in levels.values():
+        few = min(count, len(group))
+        yield from (group[index * len(group) // few] for index in range(few))

@@ -1,0 +1,231 @@
+"""The protocol: a plan, carried out job by job over workers, and taken up again after anything.
+
+Whatever happened before, records that exist are not made again. So a bench that was interrupted
+and taken up has the records of the first part and of the second, as one that was not has.
+"""
+
+import asyncio
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kernelsmith.bench.crew import Answer, Progress, Worker
+from kernelsmith.bench.entrant import SEARCH
+from kernelsmith.bench.job import Job, task_hash
+from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
+from kernelsmith.bench.plan import Plan, chosen, jobs_of
+from kernelsmith.bench.record import Key, Missing, Record
+from kernelsmith.bench.suite import Suite, open_suite
+from kernelsmith.errors import BackendUnavailable
+from kernelsmith.run.config import dump_config, parse_config
+
+LOG = "log"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(slots=True)
+class Status:
+    """Where a bench stands; handed to whoever watches it after every change."""
+
+    total: int
+    """Jobs of the plan."""
+    before: int
+    """Of these, done in earlier sessions."""
+    done: int = 0
+    missing: int = 0
+    spent_usd: float = 0.0
+    begun: float = field(default_factory=time.monotonic)
+    running: dict[Key, Progress | None] = field(default_factory=dict)
+    last: Record | Missing | None = None
+    note: str = ""
+
+    @property
+    def left(self) -> int:
+        """Jobs without an end, those under way included."""
+        return self.total - self.before - self.done - self.missing
+
+    @property
+    def usd(self) -> float:
+        """Spent, what is under way included."""
+        flying = sum(each.usd or 0.0 for each in self.running.values() if each is not None)
+        return self.spent_usd + flying
+
+    @property
+    def eta_s(self) -> float | None:
+        """At the pace so far."""
+        ended = self.done + self.missing
+        return (time.monotonic() - self.begun) / ended * self.left if ended else None
+
+
+Show = Callable[[Status], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a bench ended."""
+
+    results: Results
+    stopped: bool = False
+    """Whether someone interrupted it."""
+    unbegun: int = 0
+    """Jobs that were not begun because the money was spent or the time was over."""
+
+
+def carried_out(plan: Plan, folder: Path, show: Show, *, suite: Suite | None = None) -> Ended:
+    """Do what a plan says that has not been done, and return everything that is known.
+
+    Args:
+        plan: What to do.
+        folder: Where it lies; gone on with where it was begun before.
+        show: Called after every change.
+        suite: Instead of the one that the plan names.
+
+    Raises:
+        UsageError: The suite is not there, or the folder holds another bench.
+        BackendUnavailable: The backend does not work here.
+    """
+    suite = suite or open_suite(plan.suite)
+    entries, absent = chosen(plan, suite)
+    plan.save(folder)
+    with Ledger(folder / RECORDS) as ledger:
+        known = read(folder)
+        said = {(each.entry, each.reason) for each in known.missing}
+        new = [Missing(entry=each.id, reason=each.reason) for each in absent]
+        ledger.append(*(each for each in new if (each.entry, each.reason) not in said))
+        jobs = list(jobs_of(plan, suite, entries, folder))
+        done = {(record.key, record.task) for record in known.records}
+        waiting = [job for job in jobs if (_key(job), task_hash(job.task)) not in done]
+        status = Status(total=len(jobs), before=len(jobs) - len(waiting))
+        bench = _Bench(plan, folder, ledger, status, show, waiting)
+        bench.status.spent_usd = sum(each.cost.usd or 0.0 for each in known.records)
+        asyncio.run(bench.go())
+    if bench.fatal:
+        raise BackendUnavailable(bench.fatal)
+    return Ended(results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun)
+
+
+class _Bench:
+    """One session."""
+
+    def __init__(
+        self, plan: Plan, folder: Path, ledger: Ledger, status: Status, show: Show,
+        waiting: Sequence[Job],
+    ) -> None:  # fmt: skip
+        self._plan, self._ledger, self._show = plan, ledger, show
+        self.status = status
+        self._waiting = deque(waiting)
+        devices: tuple[str | None, ...] = plan.devices or (None,) * plan.workers
+        self._crew = [
+            Worker(f"worker{number}", log=folder / LOG, device=device)
+            for number, device in enumerate(devices[: max(len(waiting), 1)])
+        ]
+        self._asked = 0
+        self.stopped = False
+        self.unbegun = 0
+        self.fatal = ""
+
+    async def go(self) -> None:
+        """Work until nothing waits, or someone asks for the end."""
+        with self._by_signals():
+            self._show(self.status)
+            try:
+                await asyncio.gather(*(self._work(worker) for worker in self._crew))
+            finally:
+                await asyncio.gather(*(worker.close() for worker in self._crew))
+
+    async def _work(self, worker: Worker) -> None:
+        while self._waiting and not self.stopped and not self.fatal:
+            if self._is_spent():
+                self.unbegun += len(self._waiting)
+                self._waiting.clear()
+                return
+            job = self._waiting.popleft()
+            key = _key(job)
+            self.status.running[key] = None
+
+            def note(progress: Progress, key: Key = key) -> None:
+                self.status.running[key] = progress
+                self._show(self.status)
+
+            self._show(self.status)
+            answer = await worker.do(self._affordable(job), note)
+            del self.status.running[key]
+            self._take(job, answer)
+            self._show(self.status)
+
+    def _is_spent(self) -> bool:
+        plan, status = self._plan, self.status
+        over = time.monotonic() - status.begun
+        if plan.max_seconds is not None and over >= plan.max_seconds:
+            return True
+        return plan.max_usd is not None and status.usd >= plan.max_usd
+
+    def _affordable(self, job: Job) -> Job:
+        """A search may spend what is left, and no more."""
+        if self._plan.max_usd is None or job.kind != SEARCH:
+            return job
+        config = parse_config(job.config)
+        left = self._plan.max_usd - self.status.usd
+        usd = min(left, config.budget.usd or left)
+        config = replace(config, budget=replace(config.budget, usd=usd))
+        return replace(job, config=dump_config(config))
+
+    def _take(self, job: Job, answer: Answer) -> None:
+        status = self.status
+        if answer.record is not None:
+            self._ledger.append(answer.record)
+            status.done += 1
+            status.spent_usd += answer.record.cost.usd or 0.0
+            status.last = answer.record
+        elif answer.missing:
+            missing = Missing(
+                entry=job.entry, entrant=job.entrant, seed=job.seed, level=job.level,
+                reason=answer.missing,
+            )  # fmt: skip
+            self._ledger.append(missing)
+            status.missing += 1
+            status.last = missing
+        elif answer.fatal:
+            self.fatal = answer.fatal
+        else:
+            self.stopped = True
+
+    def _stop(self) -> None:
+        """First Ctrl-C: finish what is under way in the searches; second: do not; third: kill."""
+        self._asked += 1
+        self.stopped = True
+        notes = (
+            "stopping: what is under way is finished first; Ctrl-C again stops at once",
+            "stopping at once",
+            "ending every process",
+        )
+        self.status.note = notes[min(self._asked, 3) - 1]
+        self._show(self.status)
+        for worker in self._crew:
+            if self._asked < 3:
+                worker.stop()
+            else:
+                worker.kill()
+
+    @contextmanager
+    def _by_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        try:
+            for each in _SIGNALS:
+                loop.add_signal_handler(each, self._stop)
+        except (ValueError, RuntimeError):  # not the main thread: nobody can interrupt
+            yield
+            return
+        try:
+            yield
+        finally:
+            for each in _SIGNALS:
+                loop.remove_signal_handler(each)
+
+
+def _key(job: Job) -> Key:
+    return Key(job.entrant, job.entry, job.seed)

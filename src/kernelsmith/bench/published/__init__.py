@@ -1,0 +1,1 @@
+"""Kernels that others published, read from where the user has them."""

@@ -1,0 +1,138 @@
+"""Judging stored winners again, from their sources: which still hold?
+
+Speed is held against speed on the same device only. Elsewhere a winner can be seen to be right or
+wrong, and its speed-up there is a number of its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from kernelsmith.bench.compiled import MODES
+from kernelsmith.bench.final import Exam, Examiner, Finding
+from kernelsmith.bench.job import task_hash
+from kernelsmith.bench.ledger import TASKS, Results
+from kernelsmith.bench.record import Key, Record
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.codec import loads
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.task import Task
+from kernelsmith.domain.timing import Ratio
+from kernelsmith.errors import SmithError, UsageError
+
+
+class Standing(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    """It passes, and is as fast as recorded within both intervals, or faster."""
+    PASSES = "passes"
+    """It passes; its speed was recorded on another device, or cannot be measured here."""
+    SLOWER = "slower"
+    """It passes, and its interval lies below the recorded one."""
+    FAILS = "fails"
+    """It does not pass any more."""
+    UNKNOWN = "unknown"
+    """It could not be judged: no source, no task, another backend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """One winner, judged again."""
+
+    key: Key
+    standing: Standing
+    was: Ratio | None = None
+    now: Ratio | None = None
+    said: str = ""
+    """The verdict's message, or why there is none."""
+
+
+def verified(
+    results: Results, records: Sequence[Record], *, effort: str = "usual",
+    begin: Callable[[Record], None] | None = None,
+) -> Iterator[Verified]:  # fmt: skip
+    """Judge the winners of some records again, one after the other.
+
+    Args:
+        results: What the records were read from.
+        records: Those to look at; others, and those without a winner, are passed over.
+        effort: How thoroughly.
+        begin: Called before each.
+    """
+    examiners: dict[str, Examiner] = {}
+    try:
+        for record in records:
+            if record.winner is None:
+                continue
+            if begin is not None:
+                begin(record)
+            try:
+                task, source = task_of(results, record), results.source_of(record)
+                if record.backend not in examiners:
+                    exam = Exam(backend=record.backend, effort=effort)
+                    examiners[record.backend] = Examiner(exam)
+                finding = _judged(examiners[record.backend], record, task, source)
+            except SmithError as error:
+                yield Verified(key=record.key, standing=Standing.UNKNOWN, said=str(error))
+                continue
+            yield held(record, finding)
+    finally:
+        for examiner in examiners.values():
+            examiner.close()
+
+
+def task_of(results: Results, record: Record) -> Task:
+    """The task that a record is about, from beside it.
+
+    Raises:
+        UsageError: It is not there, or was changed.
+    """
+    home = results.homes[results.records.index(record)]
+    path = Path(home, TASKS, f"{record.task}.json")
+    try:
+        task = loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    except OSError as error:
+        raise UsageError(f"the task is not at {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is no task: {error}") from error
+    if not isinstance(task, Task) or task_hash(task) != record.task:
+        raise UsageError(f"{path} was changed after it was judged")
+    return task
+
+
+def held(record: Record, finding: Finding) -> Verified:
+    """Hold what was found against what was recorded."""
+    was = record.speedup()
+    evaluation = finding.evaluation
+    if evaluation.verdict is not Verdict.PASSED:
+        said = f"{evaluation.verdict.value}: {evaluation.message}"
+        return Verified(key=record.key, standing=Standing.FAILS, was=was, said=said)
+    timing = evaluation.timing
+    if timing is None or was is None or not _same(record.device, evaluation.device):
+        return Verified(
+            key=record.key, standing=Standing.PASSES, was=was,
+            now=timing.speedup if timing else None,
+            said=f"recorded on {record.device}" if timing else "nothing is timed here",
+        )  # fmt: skip
+    now = timing.speedup
+    slower = now.high < was.low
+    return Verified(
+        key=record.key, standing=Standing.SLOWER if slower else Standing.HOLDS, was=was, now=now,
+        said=f"by the judge {record.judge}, now {evaluation.judge}"
+        if record.judge != evaluation.judge else "",
+    )  # fmt: skip
+
+
+def _judged(examiner: Examiner, record: Record, task: Task, source: str) -> Finding:
+    if not record.rules.steps and record.entrant in (*MODES, "eager"):
+        return examiner.fixed(task, record.entrant)
+    candidate = Candidate(backend=record.backend, source=source)
+    return examiner.examine(task, candidate, None)
+
+
+def _same(one: Device, other: Device) -> bool:
+    """Whether times may be held against each other; a sandbox or a patch level changes nothing."""
+    return replace(one, sandbox="", versions=()) == replace(other, sandbox="", versions=())

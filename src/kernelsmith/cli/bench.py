@@ -1,0 +1,141 @@
+"""``kernelsmith bench``: compare models, proposers and policies on a suite, and look at results."""
+
+import argparse
+from pathlib import Path
+
+from kernelsmith.cli.command import Command
+from kernelsmith.errors import UsageError
+
+_VERBS = ("show", "compare", "merge", "export", "verify", "audit")
+_WHAT = """\
+a suite (builtin, aten, kernelbench:PATH, folder:PATH, ...), or one of:
+show RESULTS..., compare A B, merge INTO A B..., export RESULTS FOLDER, verify RESULTS,
+audit FOLDER"""
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="*", metavar="SUITE | VERB ...", help=_WHAT)
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER",
+        help="where the bench lies (runs/bench/SUITE); the same folder again goes on with it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", type=Path, metavar="FOLDER", help="go on with what was begun, as it was begun"
+    )
+    parser.add_argument(
+        "--backend", default="auto", help="auto (triton with a GPU, else cpu), cpu, triton"
+    )
+    parser.add_argument("--json", action="store_true", help="results as JSON instead of tables")
+    parser.add_argument("--full", action="store_true", help="every table, not the first ones only")
+    _who(parser.add_argument_group("who is compared; each is an entrant of its own"))
+    _how(parser.add_argument_group("how they search"))
+    _which(parser.add_argument_group("on which tasks"))
+    _judged(parser.add_argument_group("how winners are judged"))
+    _limits(parser.add_argument_group("limits"))
+
+
+def _who(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--proposer", action="append", default=[], metavar="WHO",
+        help="rules, replay:PATH, or runs:FOLDER (recorded runs, an agent's for instance); "
+        "repeatable (rules, where no other entrant is named)",
+    )  # fmt: skip
+    group.add_argument(
+        "--model", action="append", default=[], metavar="NAME", help="a model; repeatable"
+    )
+    group.add_argument(
+        "--base-url", action="append", default=[], metavar="URL",
+        help="its OpenAI-compatible endpoint: one for all models, or one each",
+    )  # fmt: skip
+    group.add_argument(
+        "--entrant", action="append", default=[], metavar="NAME",
+        help="without a search: eager, compile, max-autotune; repeatable",
+    )  # fmt: skip
+
+
+def _how(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--preset", metavar="NAME",
+        help="paper (40 steps, each winner judged by 100 tests), quick (12), thorough (512)",
+    )  # fmt: skip
+    group.add_argument("--config", type=Path, metavar="FILE", help="TOML; options go before it")
+    group.add_argument(
+        "--policy", action="append", default=[], metavar="NAME",
+        choices=("evolve", "best-of-n", "refine", "greedy", "random"),
+        help="evolve, best-of-n, refine, greedy, random; several: each is compared (evolve)",
+    )  # fmt: skip
+    group.add_argument("--steps", type=int, metavar="N", help="candidates per run (40)")
+    group.add_argument(
+        "--samples", type=int, default=1, metavar="N", help="runs per task, a seed each (1)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed (0)")
+    group.add_argument("--concurrency", type=int, metavar="N", help="steps in flight per run (4)")
+
+
+def _which(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--only", action="append", default=[], metavar="ID",
+        help="an id, its last part, or a pattern such as 'level1/*'; repeatable",
+    )  # fmt: skip
+    group.add_argument("--level", action="append", default=[], metavar="L", help="repeatable")
+    group.add_argument("--limit", type=int, metavar="N", help="the first N tasks (or winners)")
+    group.add_argument(
+        "--sample", type=int, metavar="N", help="N tasks per level, spread evenly, always the same"
+    )
+    group.add_argument("--suite", metavar="SUITE", help="where an audit finds the tasks")
+
+
+def _judged(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--baseline", action="append", default=[], metavar="NAME",
+        help="eager, compile, max-autotune, graph; several, also with commas (eager)",
+    )  # fmt: skip
+    group.add_argument(
+        "--tests", type=int, metavar="N",
+        help="fresh process pairs per winner and workload (until the interval is narrow)",
+    )  # fmt: skip
+    group.add_argument(
+        "--effort", choices=("quick", "usual", "thorough"), help="of the last judgement (thorough)"
+    )
+
+
+def _limits(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--jobs", type=int, default=1, metavar="N", help="tasks at a time (1)")
+    group.add_argument(
+        "--devices", metavar="LIST", help="a worker on each, such as 0,1,2 (the visible one)"
+    )
+    group.add_argument("--budget-seconds", type=float, metavar="S", help="per run")
+    group.add_argument("--budget-usd", type=float, metavar="X", help="per run")
+    group.add_argument("--budget-tokens", type=int, metavar="N", help="per run")
+    group.add_argument("--max-usd", type=float, metavar="X", help="for the whole bench")
+    group.add_argument(
+        "--max-seconds", type=float, metavar="S", help="of this session: nothing is begun later"
+    )
+    group.add_argument(
+        "--early-stop", type=int, metavar="N",
+        help="a run ends after N steps in a row without a new best",
+    )  # fmt: skip
+    group.add_argument("--target", type=float, metavar="X", help="this speed-up is enough")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from kernelsmith.cli import bench_results, bench_run
+
+    words = args.what
+    if args.resume is not None:
+        if words:
+            raise UsageError(f"--resume FOLDER says what to do; got {' '.join(words)}, too")
+        return bench_run.resumed(args)
+    if not words:
+        raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
+    if words[0] in _VERBS:
+        done: int = getattr(bench_results, words[0])(words[1:], args)
+        return done
+    if len(words) > 1:
+        raise UsageError(f"one suite at a time; got {' '.join(words)}")
+    return bench_run.begun(words[0], args)
+
+
+COMMAND = Command(
+    "bench", "Compare proposers on a suite; show, compare and verify results.", _arguments, _run
+)

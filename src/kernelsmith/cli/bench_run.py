@@ -1,0 +1,227 @@
+"""A bench from the command line: a plan from options, progress while it runs, tables at the end."""
+
+import argparse
+import re
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kernelsmith.bench.entrant import Entrant, fixed, recorded, searching
+from kernelsmith.bench.output import folder as outputs
+from kernelsmith.bench.output import tables
+from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
+from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
+from kernelsmith.bench.record import Missing, Record
+from kernelsmith.bench.suite import open_suite
+from kernelsmith.cli.bench_results import say_corrupt
+from kernelsmith.cli.choices import config_from
+from kernelsmith.cli.live import clock_of, is_live, short
+from kernelsmith.errors import UsageError
+from kernelsmith.run.config import ProposerSpec, RunConfig, dump_config
+
+INTERRUPTED = 130
+
+
+def begun(suite: str, args: argparse.Namespace) -> int:
+    """Begin a bench, or go on with the one in ``--out``."""
+    open_suite(suite)  # says what is wrong with the name before anything else does
+    plan = plan_from(suite, args)
+    folder = args.out or Path("runs", "bench", re.sub(r"[^\w.-]+", "-", suite).strip("-"))
+    return _gone(plan, folder, args)
+
+
+def resumed(args: argparse.Namespace) -> int:
+    """Go on as it was begun."""
+    plan = load(args.resume)
+    changes: dict[str, object] = {"max_seconds": args.max_seconds}
+    if args.max_usd is not None:
+        changes["max_usd"] = args.max_usd
+    if args.jobs > 1:
+        changes["workers"] = args.jobs
+    if args.devices:
+        changes["devices"] = _words([args.devices])
+    return _gone(replace(plan, **changes), args.resume, args)  # type: ignore[arg-type]
+
+
+def plan_from(suite: str, args: argparse.Namespace) -> Plan:
+    """What the options ask for.
+
+    Raises:
+        UsageError: Some of it is unknown or contradicts the rest.
+    """
+    whose = "llm" if args.model else "rules"
+    said = vars(args) | {"proposer": whose, "policy": None, "evaluator": None}
+    config = config_from(argparse.Namespace(**said))
+    if config.evaluator != "local":
+        raise UsageError(f"a bench judges on this machine; {args.config} names another evaluator")
+    if args.early_stop is not None:
+        config = replace(config, budget=replace(config.budget, stale_steps=args.early_stop))
+    effort = args.effort or config.confirm_effort
+    tests = PAPER_TESTS if args.preset == "paper" and args.tests is None else args.tests or 0
+    return Plan(
+        suite=suite,
+        entrants=tuple(_entrants(args, config)),
+        config=dump_config(replace(config, proposer=ProposerSpec())),
+        samples=args.samples, seed=args.seed,
+        baselines=_words(args.baseline) or ("eager",),
+        tests=tests, effort=effort, preset=args.preset or "",
+        only=tuple(args.only), levels=tuple(args.level), limit=args.limit, sample=args.sample,
+        workers=args.jobs, devices=_words([args.devices] if args.devices else []),
+        max_usd=args.max_usd, max_seconds=args.max_seconds,
+    )  # fmt: skip
+
+
+def _entrants(args: argparse.Namespace, config: RunConfig) -> Iterator[Entrant]:
+    policies = args.policy or [""]
+    models = config.proposer.models if args.model else ()
+    proposers = list(args.proposer)
+    if not proposers and not models and not args.entrant:
+        proposers = ["rules"]
+    for word in proposers:
+        kind, _, path = word.partition(":")
+        if kind == "runs" and path:
+            yield recorded(Path(path))
+        elif kind == "replay" and path:
+            spec = ProposerSpec(kind="replay", path=str(Path(path).resolve()))
+            yield from (searching(spec, policy) for policy in policies)
+        elif word == "rules":
+            yield from (searching(ProposerSpec(kind="rules"), policy) for policy in policies)
+        elif word != "llm":
+            raise UsageError(
+                f"no proposer {word!r}; known are rules, replay:PATH, runs:FOLDER, and --model"
+            )
+        elif not models:
+            raise UsageError("--proposer llm needs a model: --model NAME")
+    for model in models:
+        spec = ProposerSpec(kind="llm", models=(model,))
+        yield from (searching(spec, policy) for policy in policies)
+    yield from (fixed(name) for name in _words(args.entrant))
+
+
+def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
+    if not args.json:
+        names = ", ".join(each.name for each in plan.entrants)
+        print(f"{plan.suite}: {names} -> {folder}", file=sys.stderr)
+    with _watching() as show:
+        ended = carried_out(plan, folder, show)
+    return _reported(ended, folder, args)
+
+
+def _reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
+    results = ended.results
+    say_corrupt(results)
+    if results.records:
+        found = outputs.write(results, folder)
+        if args.json:
+            print((folder / outputs.RESULTS).read_text())
+        else:
+            console = Console(highlight=False)
+            tables.terminal(found, console, full=args.full)
+            for name in (outputs.RESULTS, outputs.REPORT, outputs.MARKDOWN, outputs.LATEX):
+                console.print(str(folder / name), soft_wrap=True, markup=False)
+    unjudged = [each for each in results.missing if each.entrant]
+    for each in unjudged:
+        print(f"{each.entrant} on {each.entry}: {each.reason}", file=sys.stderr)
+    again = f"kernelsmith bench --resume {shlex.quote(str(folder))}"
+    if ended.unbegun:
+        said = "the money is spent, or the time is over"
+        print(f"{ended.unbegun} jobs were not begun: {said}; go on with: {again}", file=sys.stderr)
+    if ended.stopped:
+        print(f"stopped; go on with: {again}", file=sys.stderr)
+        return INTERRUPTED
+    if unjudged:
+        print(f"{len(unjudged)} jobs have no record; try them again with: {again}", file=sys.stderr)
+    return 3 if any("our fault" in each.reason for each in unjudged) else 0
+
+
+class Lines:
+    """A line for every job that ended."""
+
+    def __init__(self) -> None:
+        self._last: Record | Missing | None = None
+        self._note = ""
+
+    def __call__(self, status: Status) -> None:
+        """Say what is new."""
+        if status.note != self._note:
+            self._note = status.note
+            print(status.note, file=sys.stderr, flush=True)
+        if status.last is self._last or status.last is None:
+            return
+        self._last = status.last
+        ended = status.before + status.done + status.missing
+        left = f"; {clock_of(status.eta_s)} left" if status.eta_s and status.left else ""
+        print(
+            f"[{ended}/{status.total}] {_outcome(status.last)}{left}", file=sys.stderr, flush=True
+        )
+
+
+class Panel:
+    """What a terminal shows: a bar, what is under way, what ended last."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+
+    def __call__(self, status: Status) -> None:
+        """Take note."""
+        self._status = status
+
+    def __rich__(self) -> RenderableType:
+        """Draw it as of now."""
+        status = self._status
+        if status is None:
+            return Text("opening the suite", style="yellow")
+        ended = status.before + status.done + status.missing
+        bar = Table.grid(padding=(0, 2))
+        money = f", ${status.usd:.2f}" if status.usd else ""
+        left = f", {clock_of(status.eta_s)} left" if status.eta_s else ""
+        bar.add_row(
+            ProgressBar(total=max(status.total, 1), completed=ended, width=30),
+            f"{ended} of {status.total}{money}, {clock_of(time.monotonic() - status.begun)}{left}",
+        )
+        rows = Table.grid(padding=(0, 2))
+        for key, progress in status.running.items():
+            said = "" if progress is None else f"step {progress.told}/{progress.of}"
+            best = "" if progress is None or progress.best is None else f"best {progress.best:.2f}x"
+            rows.add_row(Text(key.entrant, style="dim"), f"{key.entry} #{key.seed}", said, best)
+        parts: list[RenderableType] = [bar, rows]
+        if status.last is not None:
+            parts.append(Text(_outcome(status.last), style="dim"))
+        if status.note:
+            parts.append(Text(status.note, style="yellow"))
+        return Group(*parts)
+
+
+def _outcome(last: Record | Missing) -> str:
+    where = f"{last.entrant} on {last.entry}" + (f" seed {last.seed}" if last.seed else "")
+    if isinstance(last, Missing):
+        return f"{where}: not judged: {last.reason}"
+    if not last.passed:
+        said = "no candidate" if last.verdict is None else last.verdict.value.replace("_", " ")
+        return f"{where}: {said}"
+    return f"{where}: {short(last.speedup())}"
+
+
+@contextmanager
+def _watching() -> Iterator[Show]:
+    if not is_live():
+        yield Lines()
+        return
+    panel = Panel()
+    console = Console(stderr=True, highlight=False)
+    with Live(panel, console=console, refresh_per_second=4, transient=True):
+        yield panel
+
+
+def _words(said: list[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for each in said for word in each.split(",") if word.strip())

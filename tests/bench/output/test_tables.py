@@ -1,0 +1,188 @@
+"""Tables as they are printed: figures that were worked out by hand, and hostile names."""
+
+import io
+import json
+import random
+import re
+
+import pytest
+from bench_records import a_record, failed, ratio
+from bench_synthetic import OTHER, a_bench
+from rich.console import Console
+
+from kernelsmith.bench.numbers.compare import compare
+from kernelsmith.bench.numbers.findings import as_json, findings
+from kernelsmith.bench.numbers.scores import Measure, Unit
+from kernelsmith.bench.numbers.statistics import Estimate
+from kernelsmith.bench.output import tables
+from kernelsmith.bench.output.cells import Cell, cell, written
+from kernelsmith.bench.output.sheets import sheets
+from kernelsmith.bench.record import Beside, Missing, Rules
+
+
+@pytest.fixture(scope="module")
+def found():
+    return findings(a_bench(per_level=6, steps=12, seeds=2))
+
+
+def printed(found, *, width=100, **options):
+    out = io.StringIO()
+    tables.terminal(found, Console(file=out, width=width, color_system=None), **options)
+    return out.getvalue()
+
+
+def of(*values, name="rules"):
+    return [
+        failed(entrant=name, entry=f"s/{i}", points=())
+        if value is None
+        else a_record(entrant=name, entry=f"s/{i}", points=(), confirmed=True,
+                      beside=(Beside(baseline="eager", device=ratio(value), tests=6),))
+        for i, value in enumerate(values)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(0.9633, Unit.SHARE, "96.3 %"), (0.00042, Unit.SHARE, "0.04 %"),
+     (3.704, Unit.RATIO, "3.70"), (350.4, Unit.RATIO, "350"),
+     (12345.6, Unit.COUNT, "12,346"), (0.0123, Unit.USD, "$0.0123"), (1.5, Unit.USD, "$1.50"),
+     (61.4, Unit.SECONDS, "61 s"), (0.5, Unit.STEPS, "0.5")],
+)  # fmt: skip
+def test_numbers_have_the_digits_that_their_unit_deserves(value, unit, text):
+    assert written(value, unit) == text
+
+
+def test_an_interval_without_width_is_not_shown():
+    assert cell(Estimate(value=1.0, low=1.0, high=1.0, tasks=5), Unit.SHARE) == Cell("100.0 %")
+    assert cell(None, Unit.RATIO) == Cell("-")
+    shown = cell(Estimate(value=0.5, low=0.25, high=0.75, tasks=5), Unit.SHARE)
+    assert shown == Cell("50.0 %", "[25, 75]")
+
+
+def test_a_table_holds_the_figures_worked_out_by_hand():
+    text = tables.markdown(findings(of(3.0, 0.5, None, 1.0)))
+    row = next(line for line in text.splitlines() if line.startswith("| rules |"))
+    cells = [each.strip() for each in row.split("|")][1:-1]
+    assert cells[1] == "4"
+    assert cells[2].startswith("75.0 % [")
+    assert cells[4].startswith("25.0 %")  # fast_1: only the 3.0
+    assert cells[8].startswith("1.00 [")  # (3 + 0 + 0 + 1) / 4
+    assert cells[9].startswith("1.14 [")  # 1.5 ** (1 / 3)
+    assert cells[11].startswith("33.3 %")
+
+
+def test_every_output_holds_the_same_rows(found):
+    text, paper = tables.markdown(found), tables.latex(found)
+    for sheet in sheets(found):
+        assert f"## {sheet.title}" in text
+    assert paper.count(r"\begin{table}") == paper.count(r"\end{table}") > 4
+    for line in paper.splitlines():
+        bare = re.sub(r"\\\\[{}]", "", line)
+        assert bare.count("{") == bare.count("}")
+    labels = re.findall(r"\\label\{(.*?)\}", paper)
+    assert len(set(labels)) == len(labels)
+
+
+def test_markdown_tables_are_whole(found):
+    width = None
+    for line in tables.markdown(found).splitlines():
+        if not line.startswith("|"):
+            width = None
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line))
+        assert width in (None, cells)
+        width = cells
+
+
+def test_a_narrow_terminal_shows_the_headline(found):
+    text = printed(found, width=80)
+    assert "Speed-up over eager, device time" in text
+    assert "average ratio" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "What few steps give" in text
+    assert "Rescued and persistent" not in text
+    assert "Rescued and persistent" in printed(found, width=200, full=True)
+
+
+def test_unequal_task_sets_are_said_and_each_systems_own_table_follows():
+    records = of(2.0, 3.0, 4.0) + of(2.0, 3.0, name="compile")
+    text = printed(findings(records))
+    assert "only the 2 tasks that all systems have count" in text
+    assert "Each system on all of its own tasks" in text
+
+
+def test_systems_without_a_common_task_are_not_compared():
+    other = [a_record(entrant="b", entry="elsewhere/1")]
+    found = findings(of(2.0) + other)
+    assert found.tasks == 0
+    assert found.pairs == ()
+    assert "only the 0 tasks" in found.said
+    assert "Each system on all of its own tasks" in printed(found)
+
+
+def test_no_records_give_empty_outputs():
+    found = findings([], missing=[Missing(entry="s/1", reason="needs a download")])
+    assert "needs a download" in printed(found)
+    assert json.loads(as_json(found))["tasks"] == 0
+
+
+def test_names_from_elsewhere_cannot_break_a_table():
+    nasty = "a|b\\&_%[0]\n`x`<i>"
+    records = of(2.0, 3.0, name=nasty) + of(1.0, 2.0)
+    found = findings(records)
+    text = tables.markdown(found)
+    assert "<i>" not in text
+    assert r"a\|b\\&_%[0] \`x\`&lt;i>" in text
+    paper = tables.latex(found)
+    assert r"a|b\textbackslash{}\&\_\%{[}0{]} `x`$<$i$>$" in paper
+    assert "[0]" in printed(found)
+
+
+def test_results_json_is_strict_and_complete(found):
+    body = json.loads(as_json(found), parse_constant=lambda name: pytest.fail(name))
+    assert body["schema"] == "bench-results/1"
+    assert set(body["overall"]) == {
+        "over eager, device time", "over eager, plain calls", "over eager, mean of plain calls",
+        "over compile, device time", "over compile, plain calls",
+    }  # fmt: skip
+    large = body["overall"]["over eager, device time"][0]
+    assert large["figures"]["average"]["low"] < large["figures"]["average"]["value"]
+    assert body["searches"]["large"]["reached"][-1]["share"]["value"] == 1.0
+    assert len(body["records"]["large"]) == 36
+    assert body["explained"]["factors"][0]["name"] == "category"
+
+
+def test_the_same_records_give_the_same_results_in_any_order(found):
+    records = a_bench(per_level=6, steps=12, seeds=2)
+    random.Random(3).shuffle(records)
+    again = findings(records)
+    assert as_json(again) == as_json(found)
+
+
+def test_what_was_run_by_the_papers_protocol_is_shown_by_its_mean():
+    beside = (Beside(baseline="eager", device=ratio(3.0), call=ratio(2.5), mean=ratio(2.6),
+                     tests=100),)  # fmt: skip
+    paper = [a_record(entry=f"s/{i}", beside=beside, rules=Rules(preset="paper")) for i in range(2)]
+    assert findings(paper).measure == Measure(how="mean")
+    assert findings([*paper, a_record(entry="s/2")]).measure == Measure()
+
+
+def test_two_devices_are_compared_kernel_by_kernel():
+    here = a_bench(systems=(("large", 0.95),), per_level=4, steps=6, seeds=1)
+    there = a_bench(systems=(("large", 0.95),), per_level=4, steps=6, seeds=1, device=OTHER)
+    found = findings(here + there)
+    assert found.across is not None
+    assert len(found.systems) == 4
+    assert "The same kernels on several devices" in printed(found)
+
+
+def test_a_comparison_is_printed_with_tests_and_the_tasks_that_moved():
+    found = compare(of(1.0, 2.0, None, 1.5), of(2.0, 2.0, 3.0, None), names=("old", "new"))
+    out = io.StringIO()
+    tables.comparison(found, Console(file=out, width=100, color_system=None))
+    text = out.getvalue()
+    assert "rules (new) against rules (old)" in text
+    assert "signed rank" in text
+    assert "2.000x" in text
+    assert "failed" in text
+    assert "## Tasks that moved most" in tables.comparison_markdown(found)

@@ -1,0 +1,155 @@
+"""Files of records: written to last, read whatever happened to them, merged over machines."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from bench_records import DEVICE, a_point, a_record, failed, ratio, won
+
+from kernelsmith.bench.ledger import RECORDS, Ledger, merge, parsed, read, written
+from kernelsmith.bench.record import Archive, Beside, Missing, Rules, WorkloadRatio
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.evaluation import Label, LabelName
+from kernelsmith.errors import UsageError
+
+OTHER = replace(DEVICE, name="elsewhere")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / RECORDS
+
+
+def put(path, *values):
+    with Ledger(path) as ledger:
+        ledger.append(*values)
+
+
+def test_a_record_comes_back_as_it_was_written():
+    workload = WorkloadRatio(workload="big", speedup=ratio(2.0), us=3.5, baseline_us=7.0)
+    record = a_record(
+        beside=(
+            Beside(baseline="eager", device=ratio(2.0), call=ratio(1.5), mean=ratio(1.6),
+                   tests=100, workloads=(workload,)),
+            Beside(baseline="compile", trouble="ü"),
+        ),
+        labels=(Label(name=LabelName.NOISY, reason="wide"),), own=0.25,
+        archive=Archive(cells=3, coverage=0.01, qd_score=2.5),
+        rules=Rules(steps=40, policy="evolve", early_stop=10, preset="paper"),
+        winner=won("x", "winners/x.py"), versions=(("python", "3.11"),),
+        points=(a_point(0, gain=ratio(1.1), usd=0.1, tokens=7, proposer="m"),),
+    )  # fmt: skip
+    assert parsed(written(record)) == record
+
+
+def test_what_is_missing_comes_back_too():
+    value = Missing(entry="suite/two", reason="needs einops", level="level 3")
+    assert parsed(written(value)) == value
+
+
+def test_corrupt_lines_are_reported_by_number_and_nothing_else_is_lost(file):
+    put(file, a_record(entry="suite/one"), a_record(entry="suite/two"))
+    lines = file.read_text().splitlines()
+    odd = ['{"schema": "bench/9"}', lines[1][: len(lines[1]) // 2], "[1]", '{"schema": "bench/1"}']
+    file.write_text("\n".join([lines[0], *odd, lines[1], ""]))
+    found = read(file)
+    assert [record.entry for record in found.records] == ["suite/one", "suite/two"]
+    assert [each.line for each in found.corrupt] == [2, 3, 4, 5]
+    assert str(found.corrupt[0]) == f"{file}:2: its schema is 'bench/9', not 'bench/1'; skipped"
+
+
+def test_bytes_that_are_no_text_spoil_their_line_only(file):
+    put(file, a_record())
+    file.write_bytes(b"\xff\xfe\x00\n" + file.read_bytes())
+    found = read(file)
+    assert len(found.records) == 1
+    assert [each.line for each in found.corrupt] == [1]
+
+
+def test_a_field_of_a_later_version_is_named(file):
+    put(file, a_record())
+    file.write_text(file.read_text().replace('"kind": "record"', '"kind": "record", "new": 1'))
+    assert "has no field new" in read(file).corrupt[0].reason
+
+
+def test_a_line_torn_by_a_crash_does_not_swallow_the_next(file):
+    put(file, a_record(entry="suite/one"))
+    with file.open("a") as torn:
+        torn.write('{"schema": "bench/1", "kind": "rec')
+    put(file, a_record(entry="suite/two"))
+    found = read(file)
+    assert [record.entry for record in found.records] == ["suite/one", "suite/two"]
+    assert [each.line for each in found.corrupt] == [2]
+
+
+def test_the_last_record_for_a_key_wins(file):
+    put(file, failed(), a_record(entry="suite/two"), a_record())
+    found = read(file)
+    assert [(each.entry, each.passed) for each in found.records] == [
+        ("suite/two", True), ("suite/one", True),
+    ]  # fmt: skip
+
+
+def test_seeds_and_entrants_are_kept_apart(file):
+    put(file, a_record(), a_record(seed=1), a_record(entrant="compile"))
+    assert len(read(file).done) == 3
+
+
+def test_two_machines_files_merge_and_their_devices_stay_apart(tmp_path):
+    here, there, both = tmp_path / "here", tmp_path / "there", tmp_path / "both"
+    for folder, device in ((here, DEVICE), (there, OTHER)):
+        source = f"# {device.name}"
+        path = f"winners/{device.name}.py"
+        (folder / "winners").mkdir(parents=True)
+        (folder / path).write_text(source)
+        put(folder / RECORDS, a_record(device=device, winner=won(source, path)))
+    put(there / RECORDS, a_record(entry="suite/two", device=OTHER))
+    put(here / RECORDS, Missing(entry="suite/two", entrant="rules", reason="too large"))
+    merge([here, there], both)
+    found = read(both)
+    assert [(each.entry, each.device.name) for each in found.records] == [
+        ("suite/one", "nowhere"), ("suite/one", "elsewhere"), ("suite/two", "elsewhere"),
+    ]  # fmt: skip
+    assert found.missing == ()
+    assert found.source_of(found.records[1]) == "# elsewhere"
+
+
+def test_merging_never_writes_over_results(tmp_path):
+    put(tmp_path / RECORDS, a_record())
+    with pytest.raises(UsageError, match="exists already"):
+        merge([tmp_path], tmp_path)
+
+
+def test_a_winner_that_was_edited_is_not_taken_for_the_one_that_was_judged(tmp_path):
+    put(tmp_path / RECORDS, a_record(winner=won("fast", "best.py")))
+    (tmp_path / "best.py").write_text("faster")
+    found = read(tmp_path)
+    with pytest.raises(UsageError, match="was changed after it was judged"):
+        found.source_of(found.records[0])
+
+
+def test_results_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(UsageError, match=r"no results at .*records\.jsonl"):
+        read(tmp_path)
+
+
+def test_only_one_bench_writes_a_file(file):
+    with Ledger(file):
+        code = f"from kernelsmith.bench.ledger import Ledger; from pathlib import Path; Ledger(Path({str(file)!r}))"  # noqa: E501
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "another bench writes" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(UsageError, match="cannot write"):
+        Ledger(tmp_path / "taken" / RECORDS)
+
+
+def test_a_line_lasts_when_append_returns(file):
+    with Ledger(file) as ledger:
+        ledger.append(a_record(device=Device(kind="null", name="x")))
+        assert len(read(file).records) == 1
+        assert os.stat(file).st_size > 0

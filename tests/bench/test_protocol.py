@@ -1,0 +1,300 @@
+"""The protocol: jobs over workers, records kept, benches taken up again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench_parts import STEPS, NullSuite, a_config, a_plan, a_recording, quiet
+
+from kernelsmith.bench.ledger import RECORDS, Ledger, read
+from kernelsmith.bench.numbers.findings import findings
+from kernelsmith.bench.output.tables import markdown
+from kernelsmith.bench.plan import chosen, load
+from kernelsmith.bench.protocol import carried_out
+from kernelsmith.bench.record import Missing
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.errors import UsageError
+from kernelsmith.run.config import Budget
+
+WRONG_ONLY = ["x - y", "x * y", "x +"]
+
+
+def gone(plan, folder, **more):
+    return carried_out(plan, folder, quiet, suite=more.get("suite", NullSuite()))
+
+
+def table(folder):
+    results = read(folder)
+    return markdown(findings(results.records, missing=results.missing))
+
+
+@pytest.fixture
+def recording(tmp_path):
+    return a_recording(tmp_path / "one.jsonl")
+
+
+def test_a_record_holds_what_a_search_did(tmp_path, recording):
+    ended = gone(a_plan(recording), tmp_path / "out")
+    record = ended.results.records[0]
+    verdicts = [point.verdict for point in record.points]
+    assert verdicts[:4] == [Verdict.WRONG, Verdict.BUILD_FAILED, None, Verdict.PASSED]
+    assert (record.passed, record.best_step, record.steps) == (True, 5, STEPS)
+    assert record.speedup().value == pytest.approx(1.98, abs=0.02)
+    assert record.best_by_step()[-1] == record.speedup()
+    assert record.points[5].parent == 3
+    assert record.cost.tokens == 6 * 110
+    assert record.rules.steps == STEPS
+    assert record.archive.cells > 0
+    assert (record.level, record.family, record.name) == ("level 1", "sum", "t0")
+    assert (tmp_path / "out" / record.run / "journal.jsonl").is_file()
+    assert ended.results.source_of(record).startswith("y + x")
+
+
+def test_what_the_suite_cannot_give_is_listed_with_its_reason(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    assert gone(plan, out).results.missing == (
+        Missing(entry="nulls/gone", reason="needs a package"),
+    )
+    gone(plan, out)
+    assert (out / RECORDS).read_text().count("needs a package") == 1
+
+
+def test_where_nothing_passes_the_record_says_how_far_it_came(tmp_path):
+    recording = a_recording(tmp_path / "bad.jsonl", kinds=WRONG_ONLY)
+    record = gone(a_plan(recording), tmp_path / "out").results.records[0]
+    assert record.verdict is Verdict.WRONG
+    assert record.message == "the outputs differ"
+    assert (record.beside, record.winner, record.best_step) == ((), None, None)
+
+
+def test_entrants_and_seeds_are_jobs_of_their_own(tmp_path, recording):
+    other = a_recording(tmp_path / "two.jsonl", seed=1)
+    ended = gone(a_plan(recording, other, samples=2), tmp_path / "out")
+    keys = [(each.entrant, each.entry, each.seed) for each in ended.results.records]
+    assert len(set(keys)) == len(keys) == 2 * 3 * 2
+    assert keys[:4] == [
+        ("replay:one", "nulls/t0", 0), ("replay:two", "nulls/t0", 0),
+        ("replay:one", "nulls/t0", 1), ("replay:two", "nulls/t0", 1),
+    ]  # fmt: skip
+
+
+def test_tasks_go_over_several_workers(tmp_path, recording):
+    ended = gone(a_plan(recording, samples=2, workers=2), tmp_path / "out")
+    assert len(ended.results.records) == 6
+    assert {path.name for path in (tmp_path / "out" / "log").iterdir()} == {
+        "worker0.log", "worker1.log",
+    }  # fmt: skip
+
+
+def test_a_second_time_nothing_is_done_again(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    first = gone(plan, out).results
+    written = (out / RECORDS).read_bytes()
+    seen = []
+    again = carried_out(plan, out, seen.append, suite=NullSuite()).results
+    assert again.records == first.records
+    assert (out / RECORDS).read_bytes() == written
+    assert seen[0].before == 3
+
+
+def test_a_folder_of_another_bench_is_refused_by_what_differs(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    gone(plan, out)
+    with pytest.raises(UsageError, match=r"its samples differ \(1, now 2\)"):
+        gone(replace(plan, samples=2), out)
+    gone(replace(plan, workers=2, max_usd=3.0), out)  # neither changes a number
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path, recording):
+    plan = a_plan(recording, baselines=("eager", "compile"), only=("t*",), max_usd=2.0)
+    plan.save(tmp_path)
+    assert load(tmp_path) == plan
+
+
+def test_only_what_is_asked_for_is_run(recording):
+    def entries(**asked):
+        return [each.id for each in chosen(a_plan(recording, **asked), NullSuite())[0]]
+
+    assert entries(only=("t1",)) == ["nulls/t1"]
+    assert entries(only=("nulls/t[12]",)) == ["nulls/t1", "nulls/t2"]
+    assert entries(levels=("2",)) == ["nulls/t2"]
+    assert entries(limit=2) == ["nulls/t0", "nulls/t1"]
+    assert entries(sample=1) == ["nulls/t0", "nulls/t2"]
+    with pytest.raises(UsageError, match="no task of"):
+        entries(only=("t9",))
+
+
+def test_money_ends_a_bench_and_more_of_it_goes_on(tmp_path):
+    recording = a_recording(tmp_path / "paid.jsonl", usd=0.10)
+    plan, out = a_plan(recording, max_usd=0.7), tmp_path / "out"
+    ended = gone(plan, out)
+    # 0.60 for the first; of what is left the second may spend 0.10 and no more
+    assert [len(each.points) for each in ended.results.records[:1]] == [STEPS]
+    assert sum(each.cost.usd for each in ended.results.records) <= 0.9
+    assert ended.unbegun >= 1
+    more = gone(replace(plan, max_usd=10.0), out)
+    assert len(more.results.records) == 3
+    assert more.unbegun == 0
+
+
+def test_a_session_that_is_over_begins_nothing_and_the_next_goes_on(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    ended = gone(replace(plan, max_seconds=1e-9), out)
+    assert (len(ended.results.records), ended.unbegun) == (0, 3)
+    assert len(gone(plan, out).results.records) == 3
+
+
+def test_a_search_ends_early_by_its_rule(tmp_path):
+    kinds = ["y + x  # us: 50"] + [f"y + x + {n}*0  # us: 80" for n in range(9)]
+    recording = a_recording(tmp_path / "stale.jsonl", kinds=kinds, steps=10)
+    config = a_config(budget=Budget(steps=10, stale_steps=3), concurrency=1)
+    record = gone(a_plan(recording, config=config), tmp_path / "out").results.records[0]
+    assert (record.stop, record.steps, record.rules.early_stop) == ("stale", 4, 3)
+
+
+def test_a_recording_for_each_task_is_found_by_its_name(tmp_path, recording):
+    gone(a_plan(recording), tmp_path / "first")
+    runs = tmp_path / "first" / "runs"
+    again = gone(a_plan(runs), tmp_path / "second").results.records
+    assert [record.entry for record in again] == ["nulls/t0", "nulls/t1", "nulls/t2"]
+    assert again[0].speedup() == read(tmp_path / "first").records[0].speedup()
+
+
+def test_runs_made_elsewhere_are_judged_and_recorded(tmp_path, recording):
+    from kernelsmith.bench.entrant import recorded
+
+    gone(a_plan(recording), tmp_path / "first")
+    plan = replace(a_plan(recording), entrants=(recorded(tmp_path / "first", "agent"),), samples=2)
+    ended = gone(plan, tmp_path / "second")
+    first = ended.results.records[0]
+    assert (first.entrant, first.steps, first.best_step, first.passed) == ("agent", STEPS, 5, True)
+    assert len(ended.results.records) == 3
+    assert "no recorded run of 't0' for seed 1" in ended.results.missing[1].reason
+
+
+def test_a_task_that_cannot_be_judged_is_missing_and_tried_again(tmp_path, recording):
+    plan, out = a_plan(recording, limit=1), tmp_path / "out"
+    broken = NullSuite(source="x +  # us: 100")
+    ended = gone(plan, out, suite=broken)
+    assert ended.results.records == ()
+    assert "is no null expression" in ended.results.missing[-1].reason
+    assert ended.results.missing[-1].entrant == "replay:one"
+    assert len(gone(plan, out).results.records) == 1
+
+
+def test_a_task_that_was_changed_is_run_again(tmp_path, recording):
+    plan, out = a_plan(recording, limit=1), tmp_path / "out"
+    gone(plan, out)
+    slower = gone(plan, out, suite=NullSuite(source="x + y  # us: 200")).results
+    assert len(slower.records) == 1
+    assert slower.records[0].speedup().value == pytest.approx(3.96, abs=0.05)
+
+
+def test_a_worker_that_dies_costs_its_job_only(tmp_path, recording, monkeypatch):
+    killer = tmp_path / "sitecustomize.py"
+    # the process ends by itself whenever it opens the journal of task t1
+    killer.write_text(
+        "import os, sys\n"
+        "def die(event, args):\n"
+        "    if event == 'open' and isinstance(args[0], str) and '/t1/' in args[0]:\n"
+        "        os._exit(9)\n"
+        "sys.addaudithook(die)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    ended = gone(a_plan(recording), tmp_path / "out")
+    assert [record.entry for record in ended.results.records] == ["nulls/t0", "nulls/t2"]
+    assert "its process died 2 times" in ended.results.missing[-1].reason
+
+
+SLOW = """
+import sys
+sys.path.insert(0, {here!r})
+from pathlib import Path
+from bench_parts import NullSuite, a_plan, quiet
+from kernelsmith.bench.protocol import carried_out
+
+folder = Path({folder!r})
+ended = carried_out(a_plan({recording!r}, samples=4), folder, quiet, suite=NullSuite())
+sys.exit(130 if ended.stopped else 0)
+"""
+
+
+def begun(folder, recording):
+    here = str(Path(__file__).parent)
+    code = SLOW.format(here=here, folder=str(folder), recording=str(recording))
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+
+
+def wait_for_records(folder, count):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        path = folder / RECORDS
+        if path.exists() and path.read_text().count('"kind": "record"') >= count:
+            return
+        time.sleep(0.005)
+    pytest.fail("no record in time")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_bench_that_is_taken_up_gives_the_same_table(tmp_path, recording, how):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    gone(a_plan(recording, samples=4), whole)
+    bench = begun(broken, recording)
+    wait_for_records(broken, 2)
+    os.kill(bench.pid, how)
+    status = bench.wait(30)
+    if how is signal.SIGINT:
+        assert status in (0, 130)
+    before = len(read(broken).records)
+    assert 2 <= before <= 12
+    for _ in range(50):  # a killed bench's worker lets go of the last run a moment later
+        gone(a_plan(recording, samples=4), broken)
+        if len(read(broken).records) == 12:
+            break
+        time.sleep(0.1)
+    assert [each.key for each in read(broken).records] == [each.key for each in read(whole).records]
+    assert timeless(table(broken)) == timeless(table(whole))
+
+
+def timeless(text):
+    """Without the seconds that searches took."""
+    return [line for line in text.splitlines() if " s" not in line and "ms" not in line]
+
+
+def test_files_of_two_machines_give_one_table(tmp_path, recording):
+    """The same plan on two machines, each with half of the tasks."""
+    from kernelsmith.bench.ledger import merge
+
+    halves = [tmp_path / "a", tmp_path / "b"]
+    gone(a_plan(recording, only=("t0", "t1")), halves[0])
+    gone(a_plan(recording, only=("t2",)), halves[1])
+    merge(halves, tmp_path / "both")
+    gone(a_plan(recording), tmp_path / "whole")
+    whole = [record.speedup() for record in read(tmp_path / "whole").records]
+    assert [record.speedup() for record in read(tmp_path / "both").records] == whole
+
+
+def test_a_line_that_was_spoiled_costs_one_job(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    gone(plan, out)
+    lines = (out / RECORDS).read_text().splitlines()
+    spoiled = next(i for i, line in enumerate(lines) if json.loads(line).get("name") == "t1")
+    lines[spoiled] = lines[spoiled][:100]
+    (out / RECORDS).write_text("\n".join(lines) + "\n")
+    ended = gone(plan, out)
+    assert [each.line for each in ended.results.corrupt] == [spoiled + 1]
+    assert {record.entry for record in ended.results.records} == {
+        "nulls/t0", "nulls/t1", "nulls/t2",
+    }  # fmt: skip
+
+
+def test_two_benches_do_not_write_one_folder(tmp_path, recording):
+    plan, out = a_plan(recording), tmp_path / "out"
+    with Ledger(out / RECORDS), pytest.raises(UsageError, match="another bench writes"):
+        gone(plan, out)

@@ -1,0 +1,145 @@
+"""``kernelsmith bench``: the built-in suite at a reduced budget, and what users get wrong."""
+
+import json
+
+import pytest
+
+from kernelsmith.bench.ledger import RECORDS, read
+from kernelsmith.cli.main import main, parser
+
+HURRIED = """
+effort = "quick"
+confirm_effort = "quick"
+concurrency = 1
+
+[remeasure]
+champions = false
+gain = false
+final = 1
+"""
+"""One process pair for each candidate: the least that is still a measurement."""
+TASKS = ("gelu_bias", "rms_norm", "softmax")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """The rules on three built-in tasks, two steps each, judged on this processor."""
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "hurried.toml").write_text(HURRIED)
+    words = [word for task in TASKS for word in ("--only", task)]
+    options = ["--config", str(folder / "hurried.toml"), "--steps", "2", "--json"]
+    status = main(["bench", "builtin", *words, *options, "--out", str(folder / "out")])
+    return status, folder / "out"
+
+
+def test_the_built_in_suite_runs_with_the_rules(bench, capsys):
+    status, out = bench
+    assert status == 0
+    records = read(out).records
+    assert [record.entry for record in records] == [f"builtin/{task}" for task in TASKS]
+    for record in records:
+        assert record.passed, record.message
+        assert record.device.kind == "cpu"
+        assert record.steps >= 2
+        assert record.speedup().low > 0
+        assert record.own > 0.5
+    assert max(record.speedup().value for record in records) > 1
+    for name in ("results.json", "report.html", "table.md", "table.tex"):
+        assert (out / name).stat().st_size > 500
+
+
+def test_a_finished_bench_is_shown_again_without_judging(bench, capsys):
+    _, out = bench
+    written = (out / RECORDS).read_bytes()
+    assert main(["bench", "--resume", str(out)]) == 0
+    assert "rules" in capsys.readouterr().out
+    assert (out / RECORDS).read_bytes() == written
+    assert main(["bench", "show", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["systems"] == ["rules"]
+
+
+def test_results_are_compared_with_themselves(bench, capsys):
+    _, out = bench
+    assert main(["bench", "compare", str(out), str(out)]) == 0
+    assert "rules" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_winner_is_judged_again(bench, capsys):
+    _, out = bench
+    status = main(["bench", "verify", str(out), "--limit", "1", "--effort", "quick", "--json"])
+    (winner,) = json.loads(capsys.readouterr().out)["winners"]
+    assert winner["standing"] in ("holds", "slower")  # one pair on a busy machine says no more
+    assert status == (winner["standing"] == "slower")
+
+
+def test_a_spoiled_line_is_named_and_the_rest_is_shown(bench, tmp_path, capsys):
+    _, out = bench
+    lines = (out / RECORDS).read_text().splitlines()
+    (tmp_path / RECORDS).write_text("\n".join([lines[0][:50], *lines[1:], ""]))
+    assert main(["bench", "show", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert f"{tmp_path / RECORDS}:1: not JSON" in said.err
+    assert "rules" in said.out
+
+
+def test_results_of_two_machines_are_merged(bench, tmp_path, capsys):
+    _, out = bench
+    assert main(["bench", "merge", str(tmp_path / "both"), str(out), str(out)]) == 0
+    assert len(read(tmp_path / "both").records) == 3
+    assert "3 records" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a suite"),
+        (["nothing"], "no suite 'nothing'"),
+        (["builtin", "aten"], "one suite at a time"),
+        (["kernelbench:/nowhere"], "git clone https://github.com/ScalingIntelligence/KernelBench"),
+        (["builtin", "--entrant", "jax"], "no entrant 'jax'"),
+        (["builtin", "--proposer", "oracle"], "no proposer 'oracle'"),
+        (["builtin", "--proposer", "llm"], "needs a model"),
+        (["builtin", "--proposer", "runs:."], "holds no run"),
+        (["builtin", "--baseline", "jax"], "no baseline 'jax'"),
+        (["builtin", "--proposer", "rules", "--proposer", "rules"], "called 'rules'"),
+        (["builtin", "--only", "nothing"], "no task of builtin"),
+        (["builtin", "--samples", "0"], "at least 1"),
+        (["--resume", "nowhere"], "no bench in 'nowhere'"),
+        (["--resume", "here", "builtin"], "says what to do"),
+        (["show"], "kernelsmith bench show RESULTS"),
+        (["compare", "one"], "kernelsmith bench compare A B"),
+        (["show", "nowhere"], "no results at"),
+        (["audit", "nowhere"], "no folder 'nowhere'"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_one_line(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", *words]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said in error
+    assert error.startswith("kernelsmith: ")
+
+
+def test_the_papers_preset_judges_winners_by_a_hundred_tests():
+    from kernelsmith.cli.bench_run import plan_from
+
+    args = parser().parse_args(["bench", "builtin", "--preset", "paper", "--early-stop", "9"])
+    plan = plan_from("builtin", args)
+    assert (plan.tests, plan.run_config.budget.steps) == (100, 40)
+    assert plan.run_config.budget.stale_steps == 9
+    assert plan.baselines == ("eager",)
+
+
+def test_every_model_and_policy_is_an_entrant_of_its_own():
+    from kernelsmith.cli.bench_run import plan_from
+
+    words = ["bench", "builtin", "--model", "org/a", "--model", "b", "--base-url", "http://x/v1"]
+    words += ["--policy", "evolve", "--policy", "best-of-n", "--entrant", "compile,max-autotune"]
+    words += ["--baseline", "eager,compile", "--baseline", "graph", "--proposer", "rules"]
+    plan = plan_from("builtin", parser().parse_args(words))
+    assert [each.name for each in plan.entrants] == [
+        "rules", "rules/best-of-n", "org/a", "org/a/best-of-n", "b", "b/best-of-n", "compile",
+        "max-autotune",
+    ]  # fmt: skip
+    assert plan.baselines == ("eager", "compile", "graph")
