@@ -21,7 +21,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	  { echo "Kernel-Smith needs a C++ compiler on the CPU; install g++ (Debian: apt-get install g++)"; exit 2; }
 	@echo "setting up $(VENV) (a few minutes the first time)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,triton,agent]'
+	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,triton,agent,service]'
 	@touch $@
 
 demo: setup  ## Make a bundled task faster on this machine's CPU and show how much.

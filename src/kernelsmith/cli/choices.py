@@ -29,8 +29,10 @@ def config_from(args: argparse.Namespace) -> RunConfig:
     config = preset(args.preset) if args.preset else RunConfig()
     if args.config is not None:
         config = load_config(args.config, config)
+    if args.evaluator is not None:
+        config = replace(config, evaluator=args.evaluator)
     if args.backend != "auto" or args.config is None:
-        config = replace(config, backend=_backend(args.backend))
+        config = replace(config, backend=_backend(args.backend, config.evaluator))
     proposer = _proposer(args, config.proposer)
     search = replace(config.search, policy=args.policy) if args.policy else config.search
     config = replace(
@@ -64,13 +66,18 @@ def notes_on(config: RunConfig, args: argparse.Namespace) -> Iterator[str]:
         )
     if args.backend == "auto" and args.config is None:
         why = "an NVIDIA GPU is here" if config.backend == "triton" else "no NVIDIA GPU is here"
+        if config.evaluator != "local":
+            why = f"{config.evaluator} judges for it"
         yield f"backend {config.backend}: {why}"
 
 
-def _backend(name: str) -> str:
+def _backend(name: str, evaluator: str) -> str:
+    from kernelsmith.cli.elsewhere import LOCAL, backend_at
     from kernelsmith.evaluate.backend import known_backends
     from kernelsmith.evaluate.backends.triton import has_gpu
 
+    if name == "auto" and evaluator != LOCAL:
+        return backend_at(evaluator)
     if name == "auto":
         return "triton" if has_gpu() else "cpu"
     known = known_backends()

@@ -6,12 +6,23 @@ import sys
 from collections.abc import Sequence
 
 from kernelsmith import __version__
-from kernelsmith.cli import agent, bench, compare, diff, doctor, evaluate, optimize, resume, show
+from kernelsmith.cli import (
+    agent,
+    bench,
+    compare,
+    diff,
+    doctor,
+    evaluate,
+    optimize,
+    resume,
+    serve,
+    show,
+)
 from kernelsmith.errors import EvaluationLost, SmithError
 
 COMMANDS = (
     optimize.COMMAND, resume.COMMAND, show.COMMAND, diff.COMMAND, agent.COMMAND,
-    evaluate.COMMAND, compare.COMMAND, bench.COMMAND, doctor.COMMAND,
+    evaluate.COMMAND, compare.COMMAND, bench.COMMAND, doctor.COMMAND, serve.COMMAND,
 )  # fmt: skip
 
 _EPILOG = "exit status: 0 yes, 1 the kernel's fault, 2 your request, 3 our fault"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
+from kernelsmith.cli.elsewhere import add_evaluator
 from kernelsmith.errors import UsageError
 
 
@@ -23,6 +24,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", default="auto", help="auto (triton with a GPU, else cpu), cpu, triton"
     )
+    add_evaluator(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
     who = parser.add_argument_group("who writes candidates")
     who.add_argument(
@@ -73,7 +75,7 @@ def _run(args: argparse.Namespace) -> int:
         _say(notes_on(config, args))
         folder = args.out or new_folder(Path("runs"), args.suite.resolve().name)
         return run_suite(tasks, folder, config, as_json=args.json)
-    task = load(args.task, config.backend)
+    task = load(args.task, config)
     folder = args.out or new_folder(Path("runs"), task.name)
     if is_begun(folder):
         raise UsageError(f"{folder} holds a run; go on with it: kernelsmith resume {folder}")

@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
+from kernelsmith.cli.elsewhere import add_evaluator
 from kernelsmith.cli.optimize import add_budget
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help="the run's folder")
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
+    add_evaluator(parser)
     add_budget(parser)
 
 
@@ -24,6 +26,8 @@ def _run(args: argparse.Namespace) -> int:
     recorded = read_run(folder)
     config = recorded.config
     config = within_recording(replace(config, budget=budget_from(args, config.budget)))
+    if args.evaluator is not None:
+        config = replace(config, evaluator=args.evaluator)
     return report(resumed(folder, config, recorded.header.task), as_json=args.json)
 
 

@@ -4,20 +4,22 @@ import asyncio
 import shlex
 import signal
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelsmith.cli.elsewhere import Elsewhere, elsewhere, load_for
 from kernelsmith.cli.live import Say, watching
 from kernelsmith.cli.runs import read_run, write_report
 from kernelsmith.domain.task import Task
-from kernelsmith.errors import SmithError
+from kernelsmith.errors import SmithError, UsageError
 from kernelsmith.report.numbers import Numbers, numbers_of
 from kernelsmith.run.config import RunConfig
 from kernelsmith.run.loop import Run
 from kernelsmith.run.progress import Watch
 from kernelsmith.run.proposers import asks_compiler, make_proposer
 from kernelsmith.run.result import Result
-from kernelsmith.run.start import JOURNAL, resume, start
+from kernelsmith.run.start import JOURNAL, Judges, resume, settings_of, start
 
 _STOPPING = "stopping: what is under way is finished first; Ctrl-C again stops at once"
 _AT_ONCE = "stopping at once"
@@ -34,14 +36,16 @@ class Ended:
     report: Path
 
 
-def load(path: Path, backend: str) -> Task:
-    """Read a task; for the null backend a task is one expression."""
+def load(path: Path, config: RunConfig) -> Task:
+    """Read a task for where it is judged; for the null backend a task is one expression."""
     from kernelsmith.api import load_task
     from kernelsmith.evaluate.tasks import read_source
 
-    if backend == "null":
+    if config.backend == "null":
         return Task(name=path.stem, source=read_source(path, "task"), entry="expression")
-    return load_task(path, backend=backend)
+    if place := elsewhere(config.evaluator, config.backend):
+        return load_for(path, place.device)
+    return load_task(path, backend=config.backend)
 
 
 def new_folder(parent: Path, name: str) -> Path:
@@ -58,22 +62,50 @@ def optimized(task: Task, folder: Path, config: RunConfig) -> Ended:
     title = (
         f"{task.name} on {config.backend}, {config.search.policy} with {_who(config)} -> {folder}"
     )
+    place = elsewhere(config.evaluator, config.backend)
     proposer = make_proposer(config, folder)
     return _session(
         task, folder, config, title,
-        lambda watch: start(task, folder, config, proposer=proposer, watch=watch),
+        lambda watch: start(
+            task, folder, config, proposer=proposer, watch=watch, judges=_judges(place, config),
+            device=None if place is None else place.device,
+        ),
+        place,
     )  # fmt: skip
 
 
 def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
     """Go on where the journal ends, with the budget of ``config``."""
+    place = elsewhere(config.evaluator, config.backend)
+    if place is not None:
+        _refuse_other_device(folder, place)
     proposer = make_proposer(config, folder)
     return _session(
         task, folder, config, f"{task.name} on {config.backend}, resumed -> {folder}",
         lambda watch: resume(
-            folder, proposer_of=lambda _: proposer, budget=config.budget, watch=watch
+            folder, proposer_of=lambda _: proposer, budget=config.budget, watch=watch,
+            judges=_judges(place, config), evaluator=config.evaluator,
         ),
+        place,
     )  # fmt: skip
+
+
+def _judges(place: Elsewhere | None, config: RunConfig) -> Judges | None:
+    if place is None:
+        return None
+    return Judges(
+        evaluator=place.evaluator(settings_of(config.effort, config)),
+        confirmer=place.evaluator(settings_of(config.confirm_effort, config), fresh=True),
+    )
+
+
+def _refuse_other_device(folder: Path, place: Elsewhere) -> None:
+    before = read_run(folder).header.device
+    if before is not None and before.name != place.device.name:
+        raise UsageError(
+            f"the run was judged on {before.name!r}, and there it would be {place.device.name!r}: "
+            "their timings do not compare"
+        )
 
 
 def is_begun(folder: Path) -> bool:
@@ -82,13 +114,14 @@ def is_begun(folder: Path) -> bool:
 
 
 def _session(
-    task: Task, folder: Path, config: RunConfig, title: str, make: Callable[[Watch], Run]
-) -> Ended:
+    task: Task, folder: Path, config: RunConfig, title: str, make: Callable[[Watch], Run],
+    place: Elsewhere | None,
+) -> Ended:  # fmt: skip
     with watching(title, config.budget) as (watch, say):
         if asks_compiler(config):
             say("first the rules ask torch's compiler what it would write (up to a minute)")
         try:
-            result = asyncio.run(_gone(lambda: make(watch), say))
+            result = asyncio.run(_gone(lambda: make(watch), say, place))
         except SmithError as error:
             raise type(error)(f"{error}{_left_behind(folder)}") from error
     numbers, report = _reported(folder)
@@ -117,8 +150,15 @@ def _who(config: RunConfig) -> str:
     return models if config.proposer.kind == "llm" else config.proposer.kind
 
 
-async def _gone(make: Callable[[], Run], say: Say) -> Result:
+async def _gone(make: Callable[[], Run], say: Say, place: Elsewhere | None) -> Result:
     """Run to the end; Ctrl-C is said, and then left to the run."""
+    async with AsyncExitStack() as opened:
+        if place is not None:
+            opened.push_async_callback(place.close)
+        return await _until_stopped(make, say)
+
+
+async def _until_stopped(make: Callable[[], Run], say: Say) -> Result:
     run = make()
     going = asyncio.create_task(run.go())
     await asyncio.sleep(0)  # the run's own handlers are in place now, and are replaced

@@ -92,7 +92,7 @@ def share(budget: Budget, results: Sequence[Result], waiting: int) -> Budget | N
 
 def _one(name: str, path: Path, folder: Path, config: RunConfig) -> Row:
     try:
-        task = load(path, config.backend)
+        task = load(path, config)
         run = resumed(folder, config, task) if is_begun(folder) else optimized(task, folder, config)
     except EvaluationLost as error:
         return Row(name=name, trouble=f"not judged, our fault: {error}", status=3)

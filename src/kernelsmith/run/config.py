@@ -90,6 +90,8 @@ class RunConfig:
     """Steps in flight: ask ``n`` is made when tell ``n - concurrency`` has been applied."""
     judges: int = 1
     """Evaluations at a time on this machine; timing owns the device whatever this says."""
+    evaluator: str = "local"
+    """Where candidates are judged: here, at a server's address, or on a cluster."""
     effort: str = "usual"
     confirm_effort: str = "thorough"
     timeout_s: float = 30.0

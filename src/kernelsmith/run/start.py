@@ -88,6 +88,7 @@ def resume(
     proposer_of: Callable[[Recorded], Proposer],
     budget: Budget | None = None,
     judges: Judges | None = None,
+    evaluator: str | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Take a run up where its journal ends: replayed, not judged or paid for again.
@@ -97,6 +98,7 @@ def resume(
         proposer_of: Makes the proposer, from what was recorded.
         budget: Instead of the one that the run had, to go on after its end.
         judges: As for ``start``.
+        evaluator: Where they are, for the record, if not where the run was before.
         watch: As for ``start``.
 
     Raises:
@@ -109,6 +111,8 @@ def resume(
         config = recorded.config
         if budget is not None:
             config = replace(config, budget=budget)
+        if evaluator is not None:
+            config = replace(config, evaluator=evaluator)
         journal.append_session(Session(config=config, started=_now(), versions=_versions()))
         proposer = proposer_of(recorded)
     except BaseException:
@@ -150,15 +154,16 @@ def _local_judges(config: RunConfig, owned: AsyncExitStack) -> Judges:
         return Judges(evaluator=simulated, confirmer=simulated)
     pool = LocalPool(
         config.backend,
-        usual=_settings(config.effort, config),
-        thorough=_settings(config.confirm_effort, config),
+        usual=settings_of(config.effort, config),
+        thorough=settings_of(config.confirm_effort, config),
         size=config.judges,
     )
     owned.push_async_callback(pool.close)
     return Judges(evaluator=pool.evaluator, confirmer=pool.confirmer, shapes_of=pool.shapes)
 
 
-def _settings(name: str, config: RunConfig) -> Settings:
+def settings_of(name: str, config: RunConfig) -> Settings:
+    """What an effort means in a run."""
     return replace(effort(name, config.backend), timeout_s=config.timeout_s)
 
 

@@ -1,0 +1,1 @@
+"""The evaluator over HTTP and on a cluster; no judging logic of its own."""
