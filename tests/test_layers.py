@@ -23,6 +23,17 @@ MAY_IMPORT = {
     "bench": {"domain", "errors", "evaluate", "run", "report", "__version__"},
     "service": {"domain", "errors", "evaluate", "__version__"},
     "corpus": {"domain", "errors", "evaluate", "bench", "report", "__version__"},
+    "training": {
+        "domain",
+        "errors",
+        "evaluate",
+        "propose",
+        "run",
+        "search",
+        "report",
+        "bench",
+        "__version__",
+    },
     "testing": {"domain", "errors", "evaluate", "propose", "search"},
     "cli": {
         "api",
@@ -36,6 +47,7 @@ MAY_IMPORT = {
         "bench",
         "service",
         "corpus",
+        "training",
         "__version__",
     },
 }

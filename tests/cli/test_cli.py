@@ -30,7 +30,7 @@ def expect_one_line(done, code, words):
 
 def test_help_lists_every_backend():
     said = " ".join(run("evaluate", "--help").stdout.split())
-    assert "--backend BACKEND cpu, null, triton (default: cpu)" in said
+    assert "cpu, cuda, maca, maca-emulated, null, triton (default: cpu)" in said
 
 
 def test_help_names_the_verbs_and_the_exit_codes():

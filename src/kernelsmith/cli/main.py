@@ -10,6 +10,7 @@ from kernelsmith.cli import (
     agent,
     bench,
     compare,
+    corpus,
     diff,
     doctor,
     evaluate,
@@ -23,6 +24,7 @@ from kernelsmith.errors import EvaluationLost, SmithError
 COMMANDS = (
     optimize.COMMAND, resume.COMMAND, show.COMMAND, diff.COMMAND, agent.COMMAND,
     evaluate.COMMAND, compare.COMMAND, bench.COMMAND, doctor.COMMAND, serve.COMMAND,
+    corpus.COMMAND,
 )  # fmt: skip
 
 _EPILOG = "exit status: 0 yes, 1 the kernel's fault, 2 your request, 3 our fault"

@@ -213,6 +213,9 @@ _BUILTIN = {
     "null": "kernelsmith.evaluate.backends.null:NullBackend",
     "cpu": "kernelsmith.evaluate.backends.cpu:CpuBackend",
     "triton": "kernelsmith.evaluate.backends.triton:TritonBackend",
+    "cuda": "kernelsmith.evaluate.backends.cuda:CudaBackend",
+    "maca": "kernelsmith.evaluate.backends.maca:MacaBackend",
+    "maca-emulated": "kernelsmith.evaluate.backends.maca_emulated:EmulatedBackend",
 }
 
 

@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kernelsmith.domain.evaluation import Kernel
 from kernelsmith.errors import BackendUnavailable, EvaluationLost
 from kernelsmith.evaluate.sandbox.errors import ChildBroken, ChildDied, ChildTimedOut
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Child, Zygote
-from kernelsmith.kernels import DEFAULT_FLAGS, BuildRequest
+from kernelsmith.kernels.building import DEFAULT_FLAGS, DEVICE_KINDS, BuildRequest
 
 _LIMITS = Limits(memory_bytes=8 << 30, scratch_bytes=1 << 30, threads=256)
 
@@ -28,9 +29,13 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One shared object in a sealed memory file that the judge made."""
+    """One shared object (or cubin) in a sealed memory file that the judge made."""
 
     fd: int
+    kernels: tuple[Kernel, ...] = ()
+    """What the compiler said of the kernels in it, where it has some."""
+    notes: str = ""
+    """What else the compiler said."""
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -84,19 +89,23 @@ class Builder:
         Raises:
             BuildFailed: The compiler refused it, or took too long.
         """
+        if request.kind in DEVICE_KINDS:
+            raise BuildFailed(
+                f"this backend builds C++; {request.kind} needs the cuda or maca backend"
+            )
         command, readable = self._command(request)
         key = hashlib.sha256(
             f"{request.key} {self.version} {_cpu()} {command}".encode()
         ).hexdigest()
         stored = self._cache / "builds" / f"{key}.so"
         if stored.exists():
-            return _sealed(stored.read_bytes())
+            return sealed(stored.read_bytes())
         content = self._run(
             {"files": {"kernel.cpp": request.source}, "command": command, "outputs": ["kernel.so"]},
             readable,
         )["kernel.so"]
-        _store(stored, content)
-        return _sealed(content)
+        store(stored, content)
+        return sealed(content)
 
     def _command(self, request: BuildRequest) -> tuple[list[str], list[Path]]:
         base = [self.compiler, *DEFAULT_FLAGS]
@@ -124,13 +133,16 @@ class Builder:
                 },
                 [],
             )
-            _store(header, text.encode())
-            _store(folder / "torch_all.h.gch", built["pre.gch"])
+            store(header, text.encode())
+            store(folder / "torch_all.h.gch", built["pre.gch"])
         return header
 
-    def _run(self, message: dict[str, object], readable: Sequence[Path]) -> dict[str, bytes]:
+    def _run(
+        self, message: dict[str, object], readable: Sequence[Path], *, worker: str = "compiling"
+    ) -> dict[str, bytes]:
+        """Files by name; the compiler's words are under ``log``."""
         child = self._zygote.spawn(
-            entry="kernelsmith.evaluate.worker.compiling:serve",
+            entry=f"kernelsmith.evaluate.worker.{worker}:serve",
             profile=Profile.BUILD,
             limits=_LIMITS,
             readable=[*readable, *self._toolchain],
@@ -149,10 +161,11 @@ class Builder:
             raise EvaluationLost(f"the compiler's process ended: {error}") from error
         if reply["status"] != 0:
             raise BuildFailed(reply["stderr"].strip() or f"the compiler exited {reply['status']}")
-        return {
+        made = {
             name: bytes(child.read(address, size))
             for name, (address, size) in reply["outputs"].items()
         }
+        return {**made, "log": reply["stderr"].encode(errors="replace")}
 
 
 def default_cache() -> Path:
@@ -187,17 +200,19 @@ def _cpu() -> str:
         return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def _store(path: Path, content: bytes) -> None:
+def store(path: Path, content: bytes) -> None:
+    """Keep a file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_bytes(content)
     partial.replace(path)
 
 
-def _sealed(content: bytes) -> Artifact:
+def sealed(content: bytes, kernels: tuple[Kernel, ...] = (), notes: str = "") -> Artifact:
+    """Put content where nobody can write any more."""
     fd = os.memfd_create("kernel", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(fd), "wb") as file:
         file.write(content)
     seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-    return Artifact(fd)
+    return Artifact(fd, kernels, notes)

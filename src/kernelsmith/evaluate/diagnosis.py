@@ -12,6 +12,7 @@ from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.cuda.nvml import LIBRARY, ComputeMode, Gpu, Nvml, mps_running
 from kernelsmith.evaluate.guards.sampler import open_sampler
 from kernelsmith.evaluate.machine import Machine, measure
+from kernelsmith.kernels.toolkit import find_toolkit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +100,11 @@ def _backend(name: str) -> Finding:
     except (SmithError, EvaluationLost) as error:
         return Finding(name=name, usable=False, detail=str(error))
     versions = ", ".join(f"{key} {value}" for key, value in device.versions)
-    limits = "" if backend.timed else "checks only, nothing is timed"
-    detail = "; ".join(each for each in (str(device), versions, limits) if each)
-    return Finding(name=name, usable=True, detail=detail)
+    runs = bool(getattr(backend, "runs", True))
+    limits = "" if backend.timed or not runs else "checks only, nothing is timed"
+    shown = str(device) if runs else device.name
+    detail = "; ".join(each for each in (shown, versions, limits) if each)
+    return Finding(name=name, usable=runs, detail=detail)
 
 
 def look_at_gpus(library: str = LIBRARY) -> tuple[Finding, ...]:
@@ -157,7 +160,15 @@ def _mps() -> Finding:
 
 
 def _tools() -> tuple[Finding, ...]:
-    return tuple(_tool(name) for name in ("g++", "clang++", "nvcc", "nvidia-smi", "mxcc"))
+    names = ("g++", "clang++", "nvcc", "nvidia-smi", "compute-sanitizer", "ncu", "mxcc", "mx-smi")
+    return (*(_tool(name) for name in names), _nvrtc())
+
+
+def _nvrtc() -> Finding:
+    toolkit = find_toolkit()
+    missing = toolkit.missing(fast=True)
+    detail = missing or f"{toolkit.nvrtc_version()}, {toolkit.nvrtc}"
+    return Finding(name="nvrtc", usable=missing is None, detail=detail)
 
 
 def _tool(name: str) -> Finding:

@@ -117,6 +117,7 @@ class Judge:
             if baseline is not None:
                 self._guard(baseline)
             timing = self._through(candidate, baseline, findings)
+            self._sanitize(candidate, findings)
         except ProgramFailed as failed:
             verdict, message = failed.verdict, failed.message
         return Evaluation(
@@ -158,6 +159,8 @@ class Judge:
         with self._backend.shared():
             for workload in task.workloads:
                 self._check(candidate, workload, findings)
+        if imitated := getattr(self._backend, "emulates", ""):
+            findings.labels[LabelName.EMULATED] = f"stands in for {imitated}"
         if not self._backend.timed:
             where = self._backend.device().name
             findings.labels[LabelName.UNTIMED] = (
@@ -191,6 +194,18 @@ class Judge:
             baseline=named if baseline is None else f"candidate {baseline.id}",
         )
 
+    def _sanitize(self, candidate: Candidate, findings: _Findings) -> None:
+        """Run a pass once more where its memory accesses are watched; a finding is no verdict."""
+        examine = getattr(self._backend, "examined", None)
+        if not self._settings.sanitize or examine is None:
+            return
+        with findings.stage("sanitize"):
+            for tool, said, clean in examine(self._task, candidate):
+                findings.log = (*findings.log, (tool, said))
+                if not clean:
+                    findings.labels.pop(LabelName.ROBUST, None)
+                    findings.labels[LabelName.FRAGILE] = f"{tool}: {said}"[:1000]
+
     def _check(self, candidate: Candidate, workload: Workload, findings: _Findings) -> None:
         task = self._task
         with findings.stage("reference"):
@@ -221,6 +236,7 @@ class Judge:
                     self._robust(lane, findings)
         finally:
             findings.output = lane.output or findings.output
+            findings.kernels = getattr(lane, "compiled", ()) or findings.kernels
             lane.close()
             self._oracle.release()
 

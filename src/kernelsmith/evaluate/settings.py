@@ -66,6 +66,8 @@ class Settings:
     gpu: GpuSettings = GpuSettings()
     robust: bool = True
     """Whether odd strides, extremes, empty and size-one inputs are tried."""
+    sanitize: bool = False
+    """Whether a pass is run once more under a sanitizer, where the backend has one: champions."""
 
     def __post_init__(self) -> None:
         if self.trials < 5:
@@ -81,14 +83,15 @@ def effort(name: str, backend: str = "cpu") -> Settings:
     there a search makes do with one pair, and champions get pairs until one per cent is reached.
     """
     usual = Settings()
-    if backend == "triton":
+    if backend in ("triton", "cuda", "maca"):
         stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
         if name == "quick":
             return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
         if name == "thorough":
             # On an H200 rounds of one pair differ by 0.04 to 0.4 %, pairs by hardly more.
             stop = StopRule(target_width=0.01, min_pairs=4, max_pairs=12, budget_s=120.0)
-            return replace(usual, stop=stop, gpu=GpuSettings(samples=6, rounds=2, calls=4))
+            gpu = GpuSettings(samples=6, rounds=2, calls=4)
+            return replace(usual, stop=stop, gpu=gpu, sanitize=True)
         return replace(usual, stop=stop)
     if name == "quick":
         return replace(usual, stop=replace(usual.stop, min_pairs=1, max_pairs=1))

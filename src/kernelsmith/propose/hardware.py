@@ -40,7 +40,12 @@ _SHEETS: tuple[tuple[str, str], ...] = (
     (r"\bA10G?\b", "Ampere (sm_86), 24 GB GDDR6 at 600 GB/s, 6 MB L2, 100 KB shared per SM"),
     (r"\bV100\b", "Volta (sm_70), 80 SMs, HBM2 at 0.9 TB/s, 6 MB L2, 96 KB shared per SM"),
     (r"\bT4\b", "Turing (sm_75), 40 SMs, 16 GB GDDR6 at 320 GB/s, 4 MB L2, 64 KB shared per SM"),
-    (r"\bC5\d\d\b|MetaX", "MetaX: a warp holds 64 threads; sizes tuned for 32 leave half idle"),
+    (
+        r"\bC5\d\d\b|MetaX|XCORE1000",
+        "MetaX C500: 104 processors, a wave holds 64 threads, 1024 threads a block, 131072 "
+        "registers and 64 KB shared memory a block, 32 KB L1, 8 MB L2, 64 GB HBM2e at about "
+        "1.8 TB/s (derived from its clock); sizes tuned for 32 lanes leave half idle",
+    ),
 )
 _HOPPER = re.compile(r"\b(G?H(100|200|20|800)|G?B[12]00|GH200)\b")
 
@@ -50,8 +55,10 @@ def facts(device: Device | None) -> tuple[str, ...]:
     if device is None:
         return ()
     lines = [f"device: {device}"]
+    # Of a device that stands in for another, what counts is the other one.
+    name = device.name.rpartition(" standing in for ")[2]
     for pattern, sheet in _SHEETS:
-        if re.search(pattern, device.name):
+        if re.search(pattern, name):
             lines.append(f"data sheet: {sheet}")
             break
     if device.versions:

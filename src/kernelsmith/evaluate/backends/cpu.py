@@ -73,7 +73,7 @@ class CpuBackend:
             name=processor(),
             cores=self.cores,
             versions=(
-                ("torch", _version("torch")),
+                ("torch", version_of("torch")),
                 ("python", platform.python_version()),
                 ("compiler", self._compiler),
                 ("kernel", platform.release()),
@@ -151,10 +151,11 @@ def processor() -> str:
     return platform.machine()
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """The version of a package that candidates are judged with."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError as error:
         raise BackendUnavailable(
-            f"the cpu backend needs {package}; try: pip install {package}"
+            f"the judge needs {package}; try: pip install {package}"
         ) from error

@@ -49,14 +49,23 @@ class CudaBackend:
     timed = True
     references = 1
     stopwatch = DeviceStopwatch
+    _preload: tuple[str, ...] = _PRELOAD
+    _libraries: tuple[str, ...] = ("torch", "triton")
+    """Packages whose versions a timing depends on."""
+    _profile = Profile.BUILD
+    """Triton starts an assembler and a C compiler in the program's own process; see
+    docs/threat-model.md."""
 
     def __init__(self, *, cache: Path | None = None) -> None:
         self._cache = cache or default_cache()
         self._zygote: Zygote | None = None
-        self._nvml = Nvml()
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         """What autotuners chose and Triton compiled, by source."""
         self._speeds: Speeds | None = None
+
+    @cached_property
+    def _nvml(self) -> Nvml:
+        return Nvml()
 
     @cached_property
     def gpu(self) -> Gpu:
@@ -80,7 +89,7 @@ class CudaBackend:
         if self._zygote is None or not self._zygote.alive:
             if self._zygote is not None:
                 self._zygote.close()
-            self._zygote = Zygote(preload=_PRELOAD, environment=_environment())
+            self._zygote = Zygote(preload=self._preload, environment=self._environment())
         return self._zygote
 
     def device(self) -> Device:
@@ -89,14 +98,18 @@ class CudaBackend:
             kind="cuda",
             name=self.gpu.name,
             versions=(
-                ("torch", _version("torch")),
-                ("triton", _version("triton")),
+                *((name, _version(name)) for name in self._libraries),
+                *self._tools(),
                 ("driver", self._nvml.driver_version()),
                 ("python", platform.python_version()),
                 ("kernel", platform.release()),
             ),
             sandbox=self._sandbox,
         )
+
+    def _tools(self) -> tuple[tuple[str, str], ...]:
+        """Further versions, of compilers."""
+        return ()
 
     def oracle(self, task: Task) -> DeviceOracle:
         """Open the reference in a process of its own."""
@@ -149,19 +162,27 @@ class CudaBackend:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
-        self._nvml.close()
+        if "_nvml" in self.__dict__:
+            self._nvml.close()
+
+    def _environment(self) -> dict[str, str]:
+        """What all its processes see of the environment, beside the usual."""
+        return _environment()
+
+    def _device_files(self) -> list[Path]:
+        """What the driver needs of ``/dev``."""
+        return _device_files()
 
     def _spawn(self, worker: str, without: dict[str, str] | None = None) -> Child:
         readable = [*_toolchain()]
-        if worker == "program" and self._template.exists():
+        if worker == "program" and "triton" in self._libraries and self._template.exists():
             readable.append(self._template)
         return self.zygote.spawn(
             entry=f"{_WORKER}.{worker}:serve",
-            # Triton starts an assembler and a C compiler; see docs/threat-model.md.
-            profile=Profile.BUILD,
+            profile=self._profile if worker == "program" else Profile.BUILD,
             limits=_LIMITS,
             readable=readable,
-            devices=_device_files(),
+            devices=self._device_files(),
             without=without,
         )
 
@@ -188,7 +209,7 @@ class CudaBackend:
             return place
         child = self.zygote.spawn(
             entry=f"{_WORKER}.template:serve", profile=Profile.BUILD, limits=_LIMITS,
-            readable=list(_toolchain()), devices=_device_files(),
+            readable=list(_toolchain()), devices=self._device_files(),
         )  # fmt: skip
         try:
             files = child.call({"do": "compile"}, timeout_s=_COMPILE_S)["files"]
@@ -211,7 +232,8 @@ class CudaBackend:
     def _sandbox(self) -> str:
         child = self._spawn("program")
         try:
-            return f"{child.level.describe()}; may start compilers"
+            compilers = "; may start compilers" if self._profile is Profile.BUILD else ""
+            return f"{child.level.describe()}{compilers}"
         finally:
             child.kill()
 
@@ -268,5 +290,5 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError as error:
         raise BackendUnavailable(
-            f"the triton backend needs {package}; try: pip install {package}"
+            f"a backend on NVIDIA GPUs needs {package}; try: pip install {package}"
         ) from error

@@ -13,7 +13,7 @@ from kernelsmith.evaluate.builder import Artifact, BuildFailed
 from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.lane import NONSENSE, Lane, read_spec
+from kernelsmith.evaluate.lane import NONSENSE, Builds, Lane, read_spec
 from kernelsmith.evaluate.sandbox.process import Child
 from kernelsmith.evaluate.tensors import Spec
 from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
@@ -52,9 +52,11 @@ class DeviceLane(Lane):
 
     def __init__(
         self, child: Child, oracle: DeviceOracle, *, threads: int, timeout_s: float, name: str,
-        template: Path | None, settled: OrderedDict[str, Settled],
+        template: Path | None, settled: OrderedDict[str, Settled], builder: Builds | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(child, NoBuilder(), threads=threads, timeout_s=timeout_s, name=name)
+        super().__init__(
+            child, builder or NoBuilder(), threads=threads, timeout_s=timeout_s, name=name
+        )
         self._oracle, self._template, self._settled = oracle, template, settled
         self._source = ""
         self._segments: dict[int, tuple[int, str]] = {}

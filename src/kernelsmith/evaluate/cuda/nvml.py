@@ -281,6 +281,15 @@ class Gpu:
             return None
         return 2 * self.max_memory_mhz * 1e6 * self.bus_bits / 8
 
+    @property
+    def capability(self) -> tuple[int, int] | None:
+        """Major and minor number of its architecture, where the driver says."""
+        major, minor = c_int(), c_int()
+        asked = "nvmlDeviceGetCudaComputeCapability"
+        if not self._nvml.may(asked, self._handle, byref(major), byref(minor)):
+            return None
+        return major.value, minor.value
+
     def memory(self) -> Memory:
         """Bytes there are, free and taken."""
         found = _Memory()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.task import Task
-from kernelsmith.evaluate.guards import rules
+from kernelsmith.evaluate.guards import maca, rules
 from kernelsmith.evaluate.guards.names import Names, constant
 from kernelsmith.evaluate.guards.native import inspect_native
 from kernelsmith.evaluate.guards.rules import Rule
@@ -46,6 +46,10 @@ def inspect_source(candidate: Candidate, task: Task) -> Finding | None:
         return min(found, key=lambda each: each.line)
     if not any(task.candidate_entry in _defined(each) for each in tree.body):
         return _build("entry", 1, f"the source defines no {task.candidate_entry!r} at module level")
+    if candidate.backend.startswith("maca"):
+        for remark in maca.lint_candidate(candidate.source):
+            if remark.fatal:
+                return _build(maca.RULE, remark.line, f"{maca.RULE}: {remark}")
     return None
 
 

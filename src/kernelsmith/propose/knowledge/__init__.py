@@ -10,6 +10,7 @@ _NOTES: dict[str, Notes] = {
     "triton": triton.NOTES,
     "cuda": cuda.NOTES,
     "maca": maca.NOTES,
+    "maca-emulated": maca.NOTES,
 }
 
 

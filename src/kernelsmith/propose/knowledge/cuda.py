@@ -2,12 +2,43 @@
 
 from kernelsmith.propose.knowledge.notes import Notes
 
+_LANGUAGE = '''\
+Write the kernels in CUDA C++ inside the Python file. `cuda` compiles them (NVRTC, C++17, for this
+device) and returns its `extern "C" __global__` kernels; `kernel[grid, block](...)` launches on the
+current stream, `kernel[grid, block, shared_bytes](...)` with dynamic shared memory. Tensors arrive
+as pointers to their first element, numbers as the declared type. Make inputs contiguous, allocate
+outputs with torch.empty; a grid of 0 blocks launches nothing. int64_t and the like are there,
+cuda_fp16.h and cuda_bf16.h may be included. There is no host code in it: for `<<<...>>>` use
+`cuda_library(text)`, which returns `extern "C"` host functions (nvcc; a last parameter cudaStream_t
+may be left out in calls). torch.utils.cpp_extension.load_inline works, too, but takes longer.
+
+```python
+import torch
+from kernelsmith.kernels import cuda
+
+lib = cuda(r"""
+extern "C" __global__ void __launch_bounds__(256)
+scaled_relu(const float* __restrict__ x, float* __restrict__ y, int64_t n, float scale) {
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = scale * (x[i] < 0.0f ? 0.0f : x[i]);
+}
+""")
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        x = x.contiguous()
+        y = torch.empty_like(x)
+        lib.scaled_relu[(x.numel() + 255) // 256, 256](x, y, x.numel(), self.scale)
+        return y
+```'''
+
 NOTES = Notes(
-    language=(
-        "Write the kernels in CUDA C++ inside the Python file and build them with "
-        "torch.utils.cpp_extension.load_inline; launch on the current stream, check sizes on the "
-        "host, and skip launches for empty tensors."
-    ),
+    language=_LANGUAGE,
     tips=(
         "Coalesce: a warp reads one contiguous, aligned stretch; float4 loads where alignment is "
         "known.",

@@ -11,6 +11,7 @@ from kernelsmith.propose.rules.compiled_families import OPTIONS, expected_gain, 
 from kernelsmith.propose.rules.family import Family, owned
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
+from kernelsmith.propose.rules.maca import family as ports
 from kernelsmith.propose.rules.rewrite.cost import CPU
 from kernelsmith.propose.rules.rewrite.forms import forms_of
 from kernelsmith.propose.rules.templates import Template, template_for
@@ -93,6 +94,8 @@ def body(source: str) -> str:
 
 def templates_only(task: Task, backend: str) -> Families:
     """What is read from the source alone: no process is started, and torch is not loaded."""
+    if backend in ports.BACKENDS:
+        return _collected([lambda: ports.ported(task, backend)])
     return _collected([lambda: (template_for(task, backend),), lambda: kinds_for(task, backend)])
 
 
@@ -137,6 +140,8 @@ class Finder:
 
     def __call__(self, task: Task, backend: str) -> Families:
         """The task's families, by what they are expected to gain."""
+        if backend in ports.BACKENDS:
+            return templates_only(task, backend)
         return self.begun(task, backend).joined(task, backend)
 
     def begun(self, task: Task, backend: str) -> Begun:
@@ -157,7 +162,9 @@ def at_hand(task: Task, backend: str) -> Families:
     Asking it takes half a minute, as long as judging a few candidates.
     """
     found = templates_only(task, backend)
-    return found if found.members else families_for(task, backend)
+    if found.members or backend in ports.BACKENDS:
+        return found
+    return families_for(task, backend)
 
 
 def _multiplies(family: Family) -> bool:

@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.families import (
     body,
     families_for,
 )
+from kernelsmith.propose.rules.maca.family import BACKENDS as PORTED
 from kernelsmith.propose.rules.statistics import Trial, key_of
 from kernelsmith.propose.rules.templates import BACKENDS
 
@@ -48,8 +49,11 @@ class RulesProposer:
         self, backend: str, *, families: FindFamilies | None = None, in_flight: int | None = None,
         hurried: bool = False,
     ) -> None:  # fmt: skip
-        if backend not in BACKENDS:
-            raise UsageError(f"rules write for {' and '.join(BACKENDS)}, not for {backend!r}")
+        if backend not in (*BACKENDS, *PORTED):
+            raise UsageError(
+                f"rules write for {' and '.join(BACKENDS)}, and for {', '.join(PORTED)} where a "
+                f"task brings a CUDA kernel along; not for {backend!r}"
+            )
         self._backend, self._in_flight = backend, in_flight
         self._find = families or (at_hand if hurried else families_for)
         self._families: dict[Task, Future[Families]] = {}

@@ -1,10 +1,13 @@
 """The few calls of the CUDA driver that torch does not offer: sharing memory, reading graphs."""
 
 import ctypes
+import os
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+LIBRARY = "KERNELSMITH_DRIVER"
+"""The variable that names another driver of the same interface: cu-bridge's, on MetaX GPUs."""
 _PAGE = 2 << 20
 """Smaller allocations share a page with others; whoever gets a handle of one would see them."""
 _KERNEL_NODE, _EVENT_NODE = 0, 7
@@ -40,7 +43,7 @@ class _KernelParams(ctypes.Structure):
 
 @cache
 def _library() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
+    return ctypes.CDLL(os.environ.get(LIBRARY, "libcuda.so.1"))
 
 
 def _call(name: str, *arguments: object) -> None:
@@ -154,13 +157,12 @@ def _kernel(handle: int) -> Node:
         given = ctypes.c_void_p()
         _call("cuKernelGetFunction", ctypes.byref(given), ctypes.c_void_p(params.kernel))
         function = given.value
-    module, name = ctypes.c_void_p(), ctypes.c_char_p()
-    _call("cuFuncGetModule", ctypes.byref(module), ctypes.c_void_p(function))
+    name = ctypes.c_char_p()
     _call("cuFuncGetName", ctypes.byref(name), ctypes.c_void_p(function))
     return Node(
         handle=handle,
         function=int(function or 0),
-        module=int(module.value or 0),
+        module=module_of(int(function or 0)),
         name=(name.value or b"").decode(errors="replace"),
         grid=tuple(params.grid),
         block=tuple(params.block),
@@ -168,6 +170,13 @@ def _kernel(handle: int) -> Node:
         local_bytes=_attribute(_LOCAL_BYTES, function),
         shared_bytes=_attribute(_SHARED_BYTES, function) + params.shared_bytes,
     )
+
+
+def module_of(function: int) -> int:
+    """The module that a function was loaded with."""
+    module = ctypes.c_void_p()
+    _call("cuFuncGetModule", ctypes.byref(module), ctypes.c_void_p(function))
+    return int(module.value or 0)
 
 
 def _attribute(which: int, function: int | None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from kernelsmith.evaluate.guards.opcodes import precisions
-from kernelsmith.evaluate.worker.cuda import driver
+from kernelsmith.evaluate.worker.cuda import driver, native
 
 _CANDIDATE = "candidate"
 _REPEATS = 3
@@ -62,7 +62,7 @@ def shares(
         groups.setdefault((node.function, node.name), []).append(node)
     times = _times(graph, stream, nodes, launches)
     total = sum(times.values()) or 1.0
-    own = _own()
+    own, brought = _own(), native.modules()
     found = []
     for (function, name), members in groups.items():
         first, us = members[0], times[(function, name)]
@@ -70,7 +70,7 @@ def shares(
         found.append(
             {
                 "name": name,
-                "own": kernel is not None,
+                "own": kernel is not None or (function != 0 and first.module in brought),
                 "launches": len(members) / launches,
                 "share": us / total,
                 "us": us / launches,
@@ -139,6 +139,7 @@ def profiled(launch: Callable[[], object], launches: int) -> list[dict[str, obje
         launch()
         torch.cuda.synchronize()
     own = {str(each.name): each for each in _own().values()}
+    brought = native.names()
     rows = [
         (event.key, float(event.self_device_time_total), int(event.count))
         for event in profiler.key_averages()
@@ -148,7 +149,7 @@ def profiled(launch: Callable[[], object], launches: int) -> list[dict[str, obje
     return [
         {
             "name": name,
-            "own": name in own,
+            "own": name in own or name in brought,
             "launches": count / launches,
             "share": us / total,
             "us": us / launches,

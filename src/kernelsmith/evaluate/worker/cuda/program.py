@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from kernelsmith.evaluate.worker.cuda import driver, kernels
+from kernelsmith.evaluate.worker.cuda import driver, kernels, native
 from kernelsmith.evaluate.worker.cuda.memory import Mapped
 from kernelsmith.evaluate.worker.program import Message, Program, answer, explain, placed
 from kernelsmith.evaluate.worker.trees import flatten, unflatten
@@ -48,6 +48,7 @@ class DeviceProgram(Program):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(base64.b64decode(text))
         kernels.watch()
+        native.listen()
         torch.cuda.init()
         reply = super().load(message, fds)
         kernels.freeze_choices(message.get("choices") or [])

@@ -1,0 +1,1 @@
+"""What to construct a module with and what to call it on."""

@@ -1,0 +1,2 @@
+#pragma once
+#include "../mc_runtime.h"

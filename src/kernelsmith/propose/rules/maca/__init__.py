@@ -1,0 +1,1 @@
+"""CUDA kernels without a model: varied in their schedule, and translated to MACA."""
