@@ -18,13 +18,14 @@ from kernelsmith.cli import (
     resume,
     serve,
     show,
+    train,
 )
 from kernelsmith.errors import EvaluationLost, SmithError
 
 COMMANDS = (
     optimize.COMMAND, resume.COMMAND, show.COMMAND, diff.COMMAND, agent.COMMAND,
     evaluate.COMMAND, compare.COMMAND, bench.COMMAND, doctor.COMMAND, serve.COMMAND,
-    corpus.COMMAND,
+    corpus.COMMAND, train.COMMAND,
 )  # fmt: skip
 
 _EPILOG = "exit status: 0 yes, 1 the kernel's fault, 2 your request, 3 our fault"

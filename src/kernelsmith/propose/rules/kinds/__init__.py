@@ -6,18 +6,21 @@ from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.family import Family
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import (
+    attention,
     columns,
     entropy,
     groups,
     lookup,
+    neighbours,
     pick,
     product,
+    recurrent,
     router,
     scan,
     window,
 )
 from kernelsmith.propose.rules.kinds.trace import Traced, trace
-from kernelsmith.propose.rules.source import read_module
+from kernelsmith.propose.rules.source import Module, read_module
 
 _KINDS: dict[str, Callable[[Traced, str], Family]] = {
     "scan": scan.recognise,
@@ -29,7 +32,13 @@ _KINDS: dict[str, Callable[[Traced, str], Family]] = {
     "pick": pick.recognise,
     "entropy": entropy.recognise,
     "groups": groups.recognise,
+    "neighbours": neighbours.recognise,
 }
+_PARTS: dict[str, Callable[[Module, str], Family]] = {
+    "attention": attention.recognise,
+    "recurrent": recurrent.recognise,
+}
+"""Kinds that are cut out of a file, whatever stands around them."""
 
 
 def kinds_for(task: Task, backend: str) -> tuple[Family, ...]:
@@ -46,9 +55,18 @@ def _tried(task: Task, backend: str) -> tuple[tuple[Family, ...], dict[str, str]
     found: list[Family] = []
     reasons: dict[str, str] = {}
     try:
-        traced = trace(read_module(task))
+        module = read_module(task)
     except NotRecognised as error:
-        return (), dict.fromkeys(_KINDS, str(error))
+        return (), dict.fromkeys((*_KINDS, *_PARTS), str(error))
+    for name, cut in _PARTS.items():
+        try:
+            found.append(cut(module, backend))
+        except NotRecognised as error:
+            reasons[name] = str(error)
+    try:
+        traced = trace(module)
+    except NotRecognised as error:
+        return tuple(found), reasons | dict.fromkeys(_KINDS, str(error))
     for name, recognise in _KINDS.items():
         try:
             found.append(recognise(traced, backend))

@@ -2,7 +2,7 @@
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.kinds.trace import safe_name
@@ -54,6 +54,8 @@ class Parts:
     """Lines that return the output."""
     setup: tuple[str, ...] = ()
     """Lines before the conditions."""
+    others: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Other classes of the file whose ``forward`` gets these lines; no ``launch``: theirs alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +135,34 @@ def _body(module: Module, parts: Parts) -> str:
             kept.append(_without_docstring(node))
         elif isinstance(node, ast.ClassDef) and node.name == task.entry:
             kept.append(_renamed(node))
-    kept = [*_used(made, kept), *kept]
+    kept = [_grafted(each, dict(parts.others)) for each in [*_used(made, kept), *kept]]
+    if not parts.launch:  # the entry is as it was, over parts that are not
+        return _restored(kept)
     text = "\n\n\n".join(ast.unparse(each) for each in kept)
     if task.is_function:
         lines = "\n".join(_indent(inner, 4))
         return f"{text}\n\n\ndef {task.entry}({arguments}):\n{lines}"
     lines = "\n".join(_indent(inner, 8))
     return f"{text}\n\n    def forward({arguments}):\n{lines}"
+
+
+def _grafted(node: ast.stmt, bodies: Mapping[str, tuple[str, ...]]) -> ast.stmt:
+    """Another class with a ``forward`` of these lines; its own one is kept as ``plain``."""
+    if isinstance(node, ast.ClassDef) and node.name in bodies:
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "forward":
+                part.name = "plain"
+                lines = "\n".join(_indent(bodies[node.name], 4))
+                text = f"def forward({ast.unparse(part.args)}):\n{lines}"
+        node.body += ast.parse(text).body
+    return node
+
+
+def _restored(kept: Sequence[ast.stmt]) -> str:
+    for part in ast.walk(kept[-1]):
+        if isinstance(part, ast.FunctionDef) and part.name == "plain":
+            part.name = "forward"
+    return "\n\n\n".join(ast.unparse(each) for each in kept)
 
 
 def _joined(conditions: Sequence[str]) -> str:

@@ -20,6 +20,8 @@ _POOL = "kernel_size stride padding"
 _LAYERS = {
     "Linear": "in_features out_features bias",
     **{f"Conv{n}d": f"{_CONVOLUTION} padding_mode" for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": "in_channels out_channels kernel_size stride padding output_padding "
+       "groups bias dilation padding_mode" for n in (1, 2, 3)},
     **{f"MaxPool{n}d": f"{_POOL} dilation return_indices ceil_mode" for n in (1, 2, 3)},
     **{f"AvgPool{n}d": f"{_POOL} ceil_mode count_include_pad divisor_override" for n in (1, 2, 3)},
     **{f"BatchNorm{n}d": "num_features eps momentum affine track_running_stats" for n in (1, 2, 3)},

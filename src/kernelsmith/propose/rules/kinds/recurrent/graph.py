@@ -1,0 +1,36 @@
+"""Recurrent layers as a task calls them."""
+
+import ast
+
+from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen
+
+MODES = {"nn.LSTM": "LSTM", "nn.GRU": "GRU", "nn.RNN": "RNN"}
+
+
+def find(place: Place) -> list[tuple[Cut, str]]:
+    """Every call of a recurrent layer in a ``forward``, with its mode."""
+    found: list[tuple[Cut, str]] = []
+    for at, statement in enumerate(place.body):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.Expr):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and (called := place.called(node)) is not None:
+                name, args, keywords = called
+                if name not in MODES:
+                    continue
+                if not 1 <= len(args) <= 2 or keywords:
+                    raise NotRecognised("rules know recurrent layers of a sequence and a state")
+                place.check_pure(at)
+                found.append((_cut(place, node, args, at, len(found)), MODES[name]))
+    return found
+
+
+def _cut(place: Place, node: ast.Call, args: list[ast.expr], at: int, number: int) -> Cut:
+    name = f"sequence_{number + 1}"
+    texts = [place.text(Seen(each, at), at) for each in args]
+    lines = (
+        f"{name} = sequence({ast.unparse(node.func)}, {', '.join(texts)})",
+        f"if {name} is None:\n    return {{plain}}",
+    )
+    return Cut(at=at, node=node, name=name, lines=lines)

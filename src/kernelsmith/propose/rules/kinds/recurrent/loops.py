@@ -1,0 +1,198 @@
+"""Cells written out step by step: a loop over time whose body is an LSTM or a plain RNN."""
+
+import ast
+from dataclasses import dataclass, field
+
+from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen, bound
+
+Form = tuple[object, ...]
+"""A value in the loop, sums and products with their parts in order: equal values are equal."""
+_SUMS = {ast.Add: "add", ast.Mult: "mul"}
+
+
+@dataclass(slots=True)
+class _Loop:
+    place: Place
+    at: int
+    time: str
+    names: dict[str, Form] = field(default_factory=dict)
+    kept: dict[str, Form] = field(default_factory=dict)
+    """What is appended to which list."""
+    ahead: str = ""
+    across: str = ""
+    state: str = ""
+
+    def read(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.names[name] = self.form(value)
+                case ast.Assign(targets=[ast.Tuple(elts=elements)], value=value):
+                    self._parts(elements, value)
+                case ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value]
+                    )
+                ) if name not in self.kept:
+                    self.kept[name] = self.form(value)
+                case _:
+                    raise NotRecognised("rules do not know this loop over time")
+
+    def _parts(self, elements: list[ast.expr], value: ast.expr) -> None:
+        called = self.place.called(value)
+        if called is None or called[0] != "chunk" or len(called[1]) < 2:
+            raise NotRecognised("rules know gates that are cut by chunk")
+        given = dict(zip(("x", "chunks", "dim"), called[1], strict=False)) | called[2]
+        dim = ast.unparse(given["dim"]) if "dim" in given else "0"
+        if dim not in ("-1", "1") or ast.unparse(given["chunks"]) != str(len(elements)):
+            raise NotRecognised("rules know gates that are cut by chunk")
+        self._gates(self.form(given["x"]))
+        for i, each in enumerate(elements):
+            if not isinstance(each, ast.Name):
+                raise NotRecognised("rules know gates that are cut by chunk")
+            self.names[each.id] = ("gate", i)
+
+    def _gates(self, form: Form) -> None:
+        """Inputs of all steps plus a linear layer of the state."""
+        parts = form[1:] if form[0] == "add" else ()
+        ahead = [each for each in parts if isinstance(each, tuple) and each[0] == "ahead"]
+        across = [each for each in parts if isinstance(each, tuple) and each[0] == "linear"]
+        if len(parts) != 2 or len(ahead) != 1 or len(across) != 1 or self.ahead:
+            raise NotRecognised("rules know gates of inputs and a layer of the state")
+        _, path, state = across[0]
+        if not isinstance(state, tuple) or state[0] != "state":
+            raise NotRecognised("rules know gates of inputs and a layer of the state")
+        self.ahead, self.across, self.state = str(ahead[0][1]), str(path), str(state[1])
+
+    def form(self, node: ast.expr) -> Form:
+        match node:
+            case ast.Name(id=name):
+                return self.names.get(name, ("state", name))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _SUMS:
+                parts = sorted((self.form(left), self.form(right)), key=repr)
+                return (_SUMS[type(op)], *parts)
+            case ast.Subscript(value=ast.Name() as value, slice=ast.Name(id=index)):
+                if index == self.time:
+                    return ("ahead", self._outside(value))
+            case ast.Subscript(
+                value=ast.Name() as value,
+                slice=ast.Tuple(elts=[ast.Slice(lower=None, upper=None), ast.Name(id=index)]),
+            ) if index == self.time:
+                return ("ahead", f"{self._outside(value)}.transpose(0, 1)")
+        called = self.place.called(node)
+        if called is not None and len(called[1]) == 1 and not called[2]:
+            name, (inner,) = called[0], called[1]
+            if name in ("sigmoid", "tanh"):
+                return (name, self.form(inner))
+            if name == "nn.Linear" and isinstance(node, ast.Call):
+                path, made = ast.unparse(node.func), self.form(inner)
+                # A layer of one step's input is the same for all steps at once.
+                return ("ahead", f"{path}({made[1]})") if made[0] == "ahead" else (
+                    "linear", path, made)  # fmt: skip
+        raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}` in a loop over time")
+
+    def _outside(self, node: ast.Name) -> str:
+        if node.id in self.names:
+            raise NotRecognised("rules know inputs that a loop does not change")
+        return self.place.text(Seen(node, self.at), self.at)
+
+
+def find_loop(place: Place) -> tuple[list[Cut], str] | None:
+    """The one loop over time of a ``forward``, and the mode of its cell."""
+    loops = [i for i, each in enumerate(place.body) if isinstance(each, ast.For)]
+    if len(loops) != 1:
+        return None
+    at = loops[0]
+    match place.body[at]:
+        case ast.For(
+            target=ast.Name(id=time),
+            iter=ast.Call(func=ast.Name(id="range"), args=[count]),
+            body=body,
+            orelse=[],
+        ):
+            loop = _Loop(place, at, time)
+        case _:
+            return None
+    place.check_pure(at)
+    loop.read(body)
+    mode, cell = _mode(loop)
+    return _cuts(place, loop, mode, cell, ast.unparse(count)), mode
+
+
+def _mode(loop: _Loop) -> tuple[str, str]:
+    """LSTM or RNN, and the name of the LSTM's cell."""
+    if not loop.state:
+        for name, form in loop.names.items():
+            if form[0] == "tanh" and isinstance(form[1], tuple):
+                loop._gates(form[1])
+                if loop.state != name:
+                    break
+                return "RNN", ""
+        raise NotRecognised("rules do not know this loop over time")
+    for name, form in loop.names.items():
+        wanted = _sum(
+            _times(("sigmoid", ("gate", 1)), ("state", name)),
+            _times(("sigmoid", ("gate", 0)), ("tanh", ("gate", 2))),
+        )
+        if form == wanted:
+            state = _times(("sigmoid", ("gate", 3)), ("tanh", form))
+            if loop.names.get(loop.state) == state:
+                return "LSTM", name
+    raise NotRecognised("rules know cells written out as torch.nn.LSTM and torch.nn.RNN have them")
+
+
+def _sum(*parts: Form) -> Form:
+    return ("add", *sorted(parts, key=repr))
+
+
+def _times(*parts: Form) -> Form:
+    return ("mul", *sorted(parts, key=repr))
+
+
+def _cuts(place: Place, loop: _Loop, mode: str, cell: str, count: str) -> list[Cut]:
+    at, state = loop.at, loop.state
+    if any(form != loop.names[state] for form in loop.kept.values()) or len(loop.kept) > 1:
+        raise NotRecognised("rules know loops that keep their states")
+    listed = next(iter(loop.kept), "")
+    later = [n for each in place.body[at + 1 :] for n in ast.walk(each)]
+    used = {n.id for n in later if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if used & ((bound(place.body[at]) | {loop.time}) - {state, cell, listed}):
+        raise NotRecognised("rules know loops of which nothing but states is read")
+    given = f"{loop.ahead}, {loop.across}, {state}, {cell or state}"
+    lines = [
+        f'stepped = written("{mode}", {given}, {count})',
+        "if stepped is None:\n    return {plain}",
+        f"{state} = stepped[0]",
+        *([f"{cell} = stepped[1]"] if cell else []),
+        *([f"{listed} = stepped[2]"] if listed else []),
+    ]
+    cuts = [Cut(at=at, node=None, name="", lines=tuple(lines))]
+    return cuts + (_stacks(place, at, listed) if listed else [])
+
+
+def _stacks(place: Place, at: int, listed: str) -> list[Cut]:
+    """Where the list is stacked it is a tensor already; it may be read in no other way."""
+    match place.seen(ast.Name(id=listed, ctx=ast.Load()), at).node:
+        case ast.List(elts=[]):
+            pass
+        case _:
+            raise NotRecognised("rules know loops that begin with an empty list")
+    cuts, read = [], 0
+    for i in range(at + 1, len(place.body)):
+        for node in ast.walk(place.body[i]):
+            read += isinstance(node, ast.Name) and node.id == listed
+            if not isinstance(node, ast.Call) or (called := place.called(node)) is None:
+                continue
+            name, args, keywords = called
+            if name != "stack" or not args or ast.unparse(args[0]) != listed:
+                continue
+            given = dict(zip(("x", "dim"), args, strict=False)) | keywords
+            dim = ast.unparse(given["dim"]) if "dim" in given else "0"
+            if dim not in ("0", "1"):
+                raise NotRecognised("rules know states that are stacked along time")
+            text = listed if dim == "0" else f"{listed}.transpose(0, 1)"
+            cuts.append(Cut(at=i, node=node, name=text, lines=()))
+    if read != len(cuts):
+        raise NotRecognised("rules know lists of states that are stacked, and nothing else")
+    return cuts

@@ -1,0 +1,1 @@
+"""From trajectories to a strong local improver: data, rewards, recipes, and the loop of them."""

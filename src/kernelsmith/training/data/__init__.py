@@ -1,0 +1,1 @@
+"""Journals become training samples: read, filtered, selected, guarded, balanced, split."""

@@ -1,0 +1,1 @@
+"""What a model is shown and what it answers: whole programs, diffs, or typed edits."""

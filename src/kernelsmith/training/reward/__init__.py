@@ -1,0 +1,1 @@
+"""Numbers for training: rewards from evaluations, and advantages from rewards."""

@@ -1,0 +1,1 @@
+"""A trained model as a proposer: a small server, and who asks it."""

@@ -1,0 +1,102 @@
+"""Runs candidates beside their reference in float64; Triton in its interpreter."""
+
+import importlib.util
+import os
+import re
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+
+def runner() -> ProcessPoolExecutor:
+    """A process with Triton's interpreter; it takes seconds to start and serves many runs."""
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+
+
+def _begin() -> None:
+    os.environ["TRITON_INTERPRET"] = "1"
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def error(
+    source: str, reference: str, *, seed: int = 0, dtype: str = "float32", entry: str = "ModelNew",
+    kept: bool = False, arguments: dict[str, object] | None = None,
+    init: dict[str, object] | None = None,
+) -> tuple[float, float]:  # fmt: skip
+    """How far a candidate and eager are off in float64's eyes, of each result's largest value.
+
+    ``kept`` says that the reference's own ``forward`` may run; else it must not.
+    """
+    import torch
+
+    names: dict[str, object] = {}
+    exec(reference, names)
+    torch.manual_seed(seed)
+    inputs = names["get_inputs"](**(arguments or {}))  # type: ignore[operator]
+    given = names["get_init_inputs"](**(init or {}))  # type: ignore[operator]
+    kind = getattr(torch, dtype)
+    model = names["Model"](*given).eval()  # type: ignore[operator]
+    for each in model.buffers():
+        if each.is_floating_point() and each.dim() == 1:
+            each.data = torch.rand_like(each) + 0.5  # running statistics that do something
+    made = _module(source).ModelNew(*given).eval()
+    made.load_state_dict(model.state_dict())
+    model, made = model.to(kind), made.to(kind)
+    inputs = [each.to(kind) if each.is_floating_point() else each for each in inputs]
+    before = [each.clone() for each in inputs]
+    if not kept:
+        for part in made.modules():
+            if hasattr(part, "plain"):
+                part.plain = _forbidden
+    with torch.no_grad():
+        found, eager = _listed(made(*inputs)), _listed(model(*inputs))
+        exact = _listed(model.double()(*[_wide(each) for each in inputs]))
+    assert all(torch.equal(a, b) for a, b in zip(before, inputs, strict=True)), "inputs changed"
+    assert [(each.shape, each.dtype) for each in found] == [
+        (each.shape, each.dtype) for each in eager
+    ]
+    return _worst(found, exact), _worst(eager, exact)
+
+
+def _wide(value):  # type: ignore[no-untyped-def]
+    return value.double() if value.is_floating_point() else value
+
+
+def _forbidden(*_: object) -> None:
+    raise AssertionError("the reference was run in place of the kernel")
+
+
+def _listed(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, tuple | list):
+        return [part for each in value for part in _listed(each)]
+    return [value]
+
+
+def _worst(found, exact) -> float:  # type: ignore[no-untyped-def]
+    import torch
+
+    worst = 0.0
+    for a, b in zip(found, exact, strict=True):
+        same = torch.isnan(a) == torch.isnan(b)
+        if not bool(same.all()):
+            return float("inf")
+        off = (a.double() - b).abs().nan_to_num(0.0, float("inf"), float("inf")).max()
+        worst = max(worst, float(off / b.abs().nan_to_num(0.0).max().clamp_min(1e-30)))
+    return worst
+
+
+def _module(text: str):  # type: ignore[no-untyped-def]
+    # The interpreter knows nothing finer than float32: Triton's own schemes stand for it.
+    text = re.sub(r'"bf16x[36]"', '"ieee"', text)
+    # Nor does it multiply bfloat16.
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+        file.write(text)
+    found = importlib.util.spec_from_file_location(Path(file.name).stem, file.name)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

@@ -1,0 +1,245 @@
+"""Attention, recurrent layers and convolutions: recognised, written, and right in float64's eyes.
+
+Triton runs in its interpreter on small shapes; C++ is built. Shapes are drawn at random.
+"""
+
+import dataclasses
+import random
+
+import pytest
+from part_runner import error, runner
+from part_tasks import MIXING, PARTS
+from rule_tasks import a_task
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.propose.rules.family import owned
+from kernelsmith.propose.rules.kinds import kinds_for, why_none
+from kernelsmith.testing import QUICK as JUDGED
+
+pytest.importorskip("triton")
+
+TASKS = [(kind, name) for kind, tasks in PARTS.items() for name in tasks]
+QUICK = [("attention", "gpt"), ("attention", "shared"), ("recurrent", "gru"),
+         ("neighbours", "turned"), ("neighbours", "residual")]  # fmt: skip
+NEAR = 4e-6
+"""Of the largest value: float32 sums of these sizes are off by a tenth of it."""
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with runner() as found:
+        yield found
+
+
+def the_family(task, kind, backend):
+    found = [each for each in kinds_for(task, backend) if each.space.template == kind]
+    assert found, why_none(task, backend)[kind]
+    return found[0]
+
+
+def check(pool, task, kind, backend, number=0, bound=NEAR, **more):
+    family = the_family(task, kind, backend)
+    source = family.source(family.space.seed(number, number))
+    off, eager = pool.submit(error, source, task.source, **more).result()
+    assert off <= max(bound, 4 * eager), f"{off} with eager at {eager}\n{source}"
+
+
+def backends(name):
+    return ["triton"] if name in MIXING else ["cpu", "triton"]
+
+
+@pytest.mark.parametrize(("kind", "name"), TASKS)
+def test_a_part_is_recognised_and_its_candidates_are_its_own(kind, name):
+    task = PARTS[kind][name]
+    for backend in backends(name):
+        family = the_family(task, kind, backend)
+        assert [each.space.template for each in kinds_for(task, backend)] == [kind]
+        for number in range(10):
+            chosen = family.space.seed(number, 5)
+            source = family.source(chosen)
+            assert owned(family, source) == chosen
+            assert source == the_family(task, kind, backend).source(chosen)
+            assert family.words(chosen)
+            compile(source, "candidate.py", "exec")
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_convolutions_across_channels_are_left_to_the_library_on_a_processor(name):
+    assert kinds_for(MIXING[name], "cpu") == ()
+    assert "mix channels" in why_none(MIXING[name], "cpu")["neighbours"]
+
+
+@pytest.mark.parametrize(("kind", "name"), QUICK)
+def test_the_first_seed_in_the_interpreter_is_right(pool, kind, name):
+    check(pool, PARTS[kind][name], kind, "triton")
+
+
+def test_the_first_seed_on_a_processor_is_right(pool):
+    check(pool, PARTS["attention"]["gpt"], "attention", "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name"), TASKS)
+def test_every_seed_is_right(pool, kind, name):
+    for backend in backends(name):
+        count = len(the_family(PARTS[kind][name], kind, backend).space.seeds)
+        for number in range(count if backend == "triton" else 2):
+            check(pool, PARTS[kind][name], kind, backend, number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name"), TASKS)
+def test_half_precision_is_right(pool, kind, name):
+    for backend in backends(name):
+        check(pool, PARTS[kind][name], kind, backend, dtype="float16", bound=3e-3)
+
+
+def drawn_attention(rng):
+    b, h, d, e = rng.randint(1, 2), rng.randint(1, 3), rng.randint(1, 70), rng.randint(1, 40)
+    rows = rng.randint(1, 90)
+    keys = rows if rng.random() < 0.5 else rng.randint(1, 150)
+    lines = [f"scores = q @ k.transpose(-2, -1) * {rng.choice([0.1, 0.3])}"]
+    if rng.random() < 0.3:
+        lines.append(f"scores = scores + torch.linspace(-1, 1, {keys}, dtype=q.dtype)")
+    if rng.random() < 0.5 and rows == keys:
+        lines.append("ahead = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)")
+        lines.append("scores = scores.masked_fill(ahead, float('-inf'))")
+    elif rng.random() < 0.5:
+        lines.append(f"hide = torch.arange({rows})[:, None] % 3 == torch.arange({keys}) % 3")
+        lines.append(f"scores = scores.masked_fill(hide, {rng.choice(['-torch.inf', '-5.0'])})")
+    lines.append("return torch.softmax(scores, -1) @ v")
+    inputs = f"torch.randn({b}, {h}, {rows}, {d}), torch.randn({b}, 1, {keys}, {d}), "
+    inputs += f"torch.randn({b}, {h}, {e}, {keys}).transpose(-2, -1)"
+    return "attention", a_task("\n".join(lines), names="q, k, v", inputs=inputs)
+
+
+def drawn_recurrent(rng):
+    mode = rng.choice(["LSTM", "GRU", "RNN"])
+    into, size, layers = rng.randint(1, 9), rng.randint(2, 40), rng.randint(1, 3)
+    more = [f"num_layers={layers}"]
+    more += ["batch_first=True"] * (rng.random() < 0.5) + ["bias=False"] * (rng.random() < 0.3)
+    more += ["bidirectional=True"] * (rng.random() < 0.4)
+    init = f"self.rnn = nn.{mode}({into}, {size}, {', '.join(more)})"
+    inputs = f"torch.randn({rng.randint(1, 6)}, {rng.randint(1, 20)}, {into})"
+    return "recurrent", a_task("return self.rnn(x)", init=init, inputs=inputs)
+
+
+def drawn_neighbours(rng):
+    ndim, turned = rng.randint(1, 3), rng.random() < 0.5
+    groups = rng.choice([1, 2, 3])
+    into, out = groups * rng.randint(1, 5), groups * rng.randint(1, 5)
+
+    def some(low, high):
+        return tuple(rng.randint(low, high) for _ in range(ndim))
+
+    size, stride, step = some(1, 3), some(1, 3), some(1, 2)
+    around = tuple(rng.randint(0, (k - 1) * d // 2) for k, d in zip(size, step, strict=True))
+    more = f"stride={stride}, padding={around}, dilation={step}, groups={groups}"
+    if turned:
+        extra = tuple(rng.randint(0, max(s, d) - 1) for s, d in zip(stride, step, strict=True))
+        more += f", output_padding={extra}"
+    init = f"self.conv = nn.Conv{'Transpose' * turned}{ndim}d({into}, {out}, {size}, {more})\n"
+    init += f"self.norm = nn.BatchNorm{ndim}d({out})"
+    shape = ", ".join(str(rng.randint(6, 9)) for _ in range(ndim))
+    inputs = f"torch.randn({rng.randint(1, 2)}, {into}, {shape})"
+    text = rng.choice(["F.gelu(self.norm(self.conv(x)))", "self.norm(self.conv(x * 2)).tanh()"])
+    return "neighbours", a_task(f"return {text}", init=init, inputs=inputs)
+
+
+@pytest.fixture(scope="module")
+def judges():
+    settings = dataclasses.replace(JUDGED, robust=True, contention=1.0)
+    opened = {name: LocalEvaluator(name, settings) for name in ("cpu", "triton")}
+    yield opened
+    for each in opened.values():
+        each.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["cpu", "triton"])
+@pytest.mark.parametrize(("kind", "name"), [
+    ("attention", "gpt"), ("attention", "shared"), ("recurrent", "deep_lstm"),
+    ("recurrent", "tanh"),    ("neighbours", "residual"), ("neighbours", "turned_depthwise"),
+])  # fmt: skip
+def test_the_judge_lets_the_first_seed_pass(judges, kind, name, backend):
+    task = PARTS[kind][name]
+    family = the_family(task, kind, backend)
+    source = family.source(family.space.defaults)
+    found = judges[backend].judge(task, Candidate(backend=backend, source=source))
+    assert found.verdict is Verdict.PASSED, f"{found.verdict}: {found.message}\n{source}"
+
+
+DRAWN = {"attention": drawn_attention, "recurrent": drawn_recurrent, "neighbours": drawn_neighbours}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("kind", DRAWN)
+def test_random_shapes_are_right(pool, kind, seed):
+    rng = random.Random(f"{kind} {seed}")
+    kind, task = DRAWN[kind](rng)
+    for backend in ("cpu", "triton"):
+        if any(each.space.template == kind for each in kinds_for(task, backend)):
+            check(pool, task, kind, backend, rng.randrange(6), seed=seed)
+
+
+@pytest.mark.parametrize("factor", ["1e25", "1e-35"])
+def test_values_that_pairs_of_float16_cannot_hold_are_computed_again(pool, factor):
+    inputs = f"torch.randn(2, 40, 8), torch.randn(2, 40, 8), torch.randn(2, 40, 8) * {factor}"
+    task = a_task("return torch.softmax(q @ k.mT, dim=-1) @ v", names="q, k, v", inputs=inputs)
+    check(pool, task, "attention", "triton")
+
+
+@pytest.mark.parametrize("backend", ["cpu", "triton"])
+def test_a_row_without_keys_is_no_number_as_in_torch(pool, backend):
+    task = a_task(
+        "hide = torch.arange(40)[:, None] % 4 == torch.zeros(40)\n"
+        "return torch.softmax((q @ k.mT).masked_fill(hide, -torch.inf), dim=-1) @ v",
+        names="q, k, v", inputs=", ".join(["torch.randn(2, 40, 8)"] * 3),
+    )  # fmt: skip
+    check(pool, task, "attention", backend)
+
+
+def test_an_inner_class_is_cut_and_the_model_around_it_stays(pool):
+    inner = PARTS["attention"]["gpt"].source.split("def get_inputs")[0].replace("Model", "Inner")
+    outer = (
+        "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.parts = nn.ModuleList([Inner(), Inner()])\n"
+        "    def forward(self, x):\n        for part in self.parts:\n            x = x + part(x)\n"
+        "        return x\n"
+        "def get_inputs():\n    return [torch.randn(2, 37, 32)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    base = PARTS["attention"]["gpt"]
+    task = type(base)(name="outer", source=inner + outer, workloads=base.workloads)
+    check(pool, task, "attention", "triton")
+
+
+@pytest.mark.parametrize(("kind", "task", "why"), [
+    ("attention", a_task("w = torch.softmax(x @ x.mT, dim=-1)\nreturn w @ x, w"), "nobody else"),
+    ("attention", a_task("return torch.softmax(x @ x.mT, dim=0) @ x"), "over keys"),
+    ("attention", a_task("return F.scaled_dot_product_attention(x, x, x)",
+                         inputs="torch.rand(2, 3, 512, 1024)"), "at most 256"),
+    ("attention", a_task("x = self.attn(x, x, x)\nreturn x[1]",
+                         init="self.attn = nn.MultiheadAttention(8, 2)"), "weights nobody takes"),
+    ("recurrent", a_task("return self.a(self.b(x)[0])[0]",
+                         init="self.a = nn.GRU(4, 4)\nself.b = nn.LSTM(4, 4)"), "one sort"),
+    ("recurrent", a_task("x.add_(1)\nreturn self.a(x)[0]", init="self.a = nn.GRU(4, 4)"),
+     "in place"),
+    ("neighbours", a_task("return self.a(self.b(x))", init="self.a = nn.Conv1d(8, 8, 3)\n"
+                          "self.b = nn.Conv1d(8, 8, 3)"), "Conv1d here"),
+    ("neighbours", a_task("return self.a(x)", init="self.a = nn.Conv1d(8, 8, 3, padding='same')"),
+     "sizes of a convolution"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_with_a_reason(kind, task, why):
+    found = [each.space.template for each in kinds_for(task, "triton")]
+    assert kind not in found
+    assert why in why_none(task, "triton")[kind]
+
+
+def test_dropout_that_does_something_runs_the_reference():
+    family = the_family(PARTS["attention"]["gpt"], "attention", "triton")
+    source = family.source(family.space.defaults)
+    assert "if self.drop.training and self.drop.p > 0:\n            return self.plain(x)" in source
