@@ -8,10 +8,8 @@ whose recipe promises something added; those left out are recorded with the reas
 
 import ast
 import importlib.util
-import io
 import re
 import statistics
-import tokenize
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from benchmarks.gpu_ledger import NO_VERDICT, Job, Ledger, Record, add_checkout,
 from benchmarks.gpu_remote import RemoteJudge
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import say, table
+from kernelsmith.bench.compiled import renamed
 
 SKIPPED = {
     "level3/35": "draws h0 and c0 inside forward: two calls differ, so nothing can be compared",
@@ -32,20 +31,6 @@ STRUCTURE: dict[str, tuple[str, str]] = {
     "level1/100": ("signs", "the recipe's targets are -1 or 1"),
 }
 """What KernelBench's recipes promise without saying so: our judge would draw other values too."""
-
-
-def renamed(source: str) -> str:
-    """Rename the class ``Model`` to ``ModelNew``, and every mention of it."""
-    lines = source.splitlines(keepends=True)
-    names = [
-        token.start
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.NAME and token.string == "Model"
-    ]
-    for row, column in reversed(names):
-        line = lines[row - 1]
-        lines[row - 1] = f"{line[:column]}ModelNew{line[column + len('Model') :]}"
-    return "".join(lines)
 
 
 def missing(source: str) -> str:

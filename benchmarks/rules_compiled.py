@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_references import renamed
 from benchmarks.report import without_paths
 from benchmarks.rules_process import bounded
+from kernelsmith.bench import compiled
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Library, Task
@@ -22,51 +22,23 @@ from kernelsmith.domain.timing import Ratio
 from kernelsmith.errors import EvaluationLost, SmithError
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 
-MODES = {
-    "default": "",
-    # The judge captures graphs itself; the compiler's own would be captured inside them.
-    "max-autotune": ', mode="max-autotune-no-cudagraphs"',
-}
+_OURS = {"default": "compile", "max-autotune": "max-autotune"}
+MODES = {name: compiled.MODES[ours] for name, ours in _OURS.items()}
 TIMEOUT_S = 240.0
 """How long the compiler may take over its first call."""
-
-_HEAD = """\
-import os
-import tempfile
-
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "inductor")
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-
-"""
-_MODULE = '''
-
-
-class ModelNew(Model):
-    """The reference behind torch.compile."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.__dict__["compiled"] = torch.compile(super().forward{mode})
-
-    def forward(self, *args, **kwargs):
-        return self.compiled(*args, **kwargs)
-'''
-_FUNCTION = "\n\n{entry} = torch.compile({entry}{mode})\n"
 
 
 def compiling(task: Task, mode: str) -> str:
     """A baseline's source: the reference's own, compiled when it is first called."""
-    said = MODES[mode]
-    tail = _FUNCTION.format(entry=task.entry, mode=said) if task.is_function else ""
-    return _HEAD + task.source + (tail or _MODULE.format(mode=said))
+    return compiled.compiling(task, _OURS[mode])
 
 
 def judged(evaluator: LocalEvaluator, task: Task, mode: str) -> dict[str, Any]:
     """Eager over compiled under the judge; ``said`` is ``passed``, or what went wrong."""
     beside = replace(task, baseline=compiling(task, mode), library=Library.ANY)
-    source = task.source if task.is_function else renamed(task.source)
+    candidate = Candidate(backend=evaluator.backend.name, source=compiled.eager(task))
     try:
-        found = evaluator.judge(beside, Candidate(backend=evaluator.backend.name, source=source))
+        found = evaluator.judge(beside, candidate)
     except EvaluationLost as error:
         return {"said": "lost", "message": without_paths(str(error)), "how": "judge"}
     except SmithError as error:

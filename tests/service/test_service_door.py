@@ -99,10 +99,12 @@ def test_a_baseline_for_another_backend_is_refused():
 
 
 def test_no_folder_of_the_server_is_in_what_it_says():
-    scrub = Scrub([("/srv/ks", "<server>"), ("/srv/ks/venv", "<python>"), ("/root", "<home>")])
-    said = 'File "/srv/ks/venv/lib/x.py", in /root/.cache and /srv/ks; /rooted, /srv/ksx stay'
+    scrub = Scrub([("/srv/ks", "<server>"), ("/srv/ks/venv", "<python>"), ("/home/ks", "<home>")])
+    said = (
+        'File "/srv/ks/venv/lib/x.py", in /home/ks/.cache and /srv/ks; /home/ksmith, /srv/ksx stay'
+    )
     assert scrub.text(said) == (
-        'File "<python>/lib/x.py", in <home>/.cache and <server>; /rooted, /srv/ksx stay'
+        'File "<python>/lib/x.py", in <home>/.cache and <server>; /home/ksmith, /srv/ksx stay'
     )
 
 
