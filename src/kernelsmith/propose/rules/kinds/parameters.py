@@ -88,3 +88,30 @@ def choice(name: str, choices: tuple[str, ...], why: str, *, safe: str | None = 
     return Parameter(
         name=name, choices=choices, default=choices[0], why=why, ordered=False, safe=safe
     )
+
+
+def down_columns(chosen: Parameters, body: Sequence[str]) -> list[str]:
+    """Lines of C++ that go down columns, as many side by side as there are lanes.
+
+    The body is written once, for ``many`` vectors from column ``from`` on.
+    """
+    return [
+        "  constexpr int64_t span = int64_t(U) * W;",
+        "  const int64_t spans = (inner + span - 1) / span;",
+        pragma(chosen, "outer * length * inner", collapse=2),
+        "  for (int64_t o = 0; o < outer; ++o)",
+        "    for (int64_t s = 0; s < spans; ++s) {",
+        "      const int64_t first = o * length * inner;",
+        "      auto down = [&](auto from, auto wide) {",
+        "        constexpr int many = decltype(wide)::value;",
+        *[f"        {line}" for line in body],
+        "      };",
+        "      int64_t i = s * span;",
+        "      if (i + span <= inner) {",
+        "        down(Full{i}, std::integral_constant<int, U>());",
+        "        continue;",
+        "      }",
+        "      for (; i + W <= inner; i += W) down(Full{i}, std::integral_constant<int, 1>());",
+        "      if (i < inner) down(Part{i, int(inner - i)}, std::integral_constant<int, 1>());",
+        "    }",
+    ]

@@ -1,16 +1,20 @@
 """Convolutions over neighbours: per channel, in groups, across channels, forward and transposed."""
 
+from functools import partial
+
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds import window
 from kernelsmith.propose.rules.kinds.candidate import Written
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.neighbours.cpu import render_cpu
-from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution, Three
+from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution
 from kernelsmith.propose.rules.kinds.neighbours.triton import render_triton
+from kernelsmith.propose.rules.kinds.sizes import three
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
 from kernelsmith.propose.rules.space import Space
 
+_three = partial(three, of="convolution")
 _LAYERS = {
     **{f"Conv{n}d": (n, False) for n in (1, 2, 3)},
     **{f"ConvTranspose{n}d": (n, True) for n in (1, 2, 3)},
@@ -175,19 +179,6 @@ def _direct(given: dict[str, Value]) -> bool:
     assert isinstance(many, int)
     assert isinstance(count, int)
     return many > 1 and count // many <= _DIRECT
-
-
-def _three(value: Value, ndim: int, rest: int) -> Three:
-    """One number per dimension, with leading ones for what is missing."""
-    known = plain_of(value)
-    each = known if isinstance(known, tuple) else (known,) * ndim
-    numbers = [n for n in each if isinstance(n, int) and not isinstance(n, bool)]
-    if len(numbers) == 1 and len(each) == 1:
-        numbers *= ndim
-    if len(numbers) != ndim:
-        raise NotRecognised("rules must know the sizes of a convolution")
-    a, b, c = (*([rest] * (3 - ndim)), *numbers)
-    return a, b, c
 
 
 def _space(found: Convolution, backend: str) -> Space:

@@ -2,7 +2,7 @@
 
 from kernelsmith.propose.rules import cpp_prelude as prelude
 from kernelsmith.propose.rules.kinds.candidate import Parts, cpp_entries, cpp_library
-from kernelsmith.propose.rules.kinds.parameters import pragma
+from kernelsmith.propose.rules.kinds.parameters import down_columns, pragma
 from kernelsmith.propose.rules.kinds.scan.graph import Scan
 from kernelsmith.propose.rules.kinds.texts import Texts, cpp_functions
 from kernelsmith.propose.rules.space import Parameters
@@ -149,23 +149,4 @@ def _columns(scan: Scan, chosen: Parameters) -> list[str]:
         "  }",
         "}",
     ]
-    return [
-        "  constexpr int64_t span = int64_t(U) * W;",
-        "  const int64_t spans = (inner + span - 1) / span;",
-        pragma(chosen, "outer * length * inner", collapse=2),
-        "  for (int64_t o = 0; o < outer; ++o)",
-        "    for (int64_t s = 0; s < spans; ++s) {",
-        "      const int64_t first = o * length * inner;",
-        "      auto down = [&](auto from, auto wide) {",
-        "        constexpr int many = decltype(wide)::value;",
-        *[f"        {line}" for line in body],
-        "      };",
-        "      int64_t i = s * span;",
-        "      if (i + span <= inner) {",
-        "        down(Full{i}, std::integral_constant<int, U>());",
-        "        continue;",
-        "      }",
-        "      for (; i + W <= inner; i += W) down(Full{i}, std::integral_constant<int, 1>());",
-        "      if (i < inner) down(Part{i, int(inner - i)}, std::integral_constant<int, 1>());",
-        "    }",
-    ]
+    return down_columns(chosen, body)

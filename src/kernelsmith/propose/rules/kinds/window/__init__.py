@@ -1,5 +1,7 @@
 """Pooling and depthwise convolution: one value per window, with elementwise work behind it."""
 
+from functools import partial
+
 from kernelsmith.propose.rules.graph import (
     POLYNOMIAL,
     Kind,
@@ -11,12 +13,14 @@ from kernelsmith.propose.rules.graph import (
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
 from kernelsmith.propose.rules.kinds.lowering import Lowering
+from kernelsmith.propose.rules.kinds.sizes import Three, three
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
 from kernelsmith.propose.rules.kinds.window.cpu import render_cpu
-from kernelsmith.propose.rules.kinds.window.graph import Three, Window
+from kernelsmith.propose.rules.kinds.window.graph import Window
 from kernelsmith.propose.rules.kinds.window.triton import render_triton
 from kernelsmith.propose.rules.space import Space
 
+_three = partial(three, of="window")
 _LAYERS = {
     **{f"MaxPool{n}d": ("max", n) for n in (1, 2, 3)},
     **{f"AvgPool{n}d": ("mean", n) for n in (1, 2, 3)},
@@ -124,19 +128,6 @@ def _check_depthwise(given: dict[str, Value]) -> None:
         same.append(value.text if isinstance(value, Expr) else value)
     if same[2] is None or same[0] != same[1] or same[1] != same[2]:
         raise NotRecognised("rules leave convolutions that mix channels to the library")
-
-
-def _three(value: Value, ndim: int, rest: int) -> Three:
-    """One number per dimension, with leading ones for what is missing."""
-    known = plain_of(value)
-    each = known if isinstance(known, tuple) else (known,) * ndim
-    numbers = [n for n in each if isinstance(n, int) and not isinstance(n, bool)]
-    if len(numbers) == 1 and len(each) == 1:
-        numbers *= ndim
-    if len(numbers) != ndim:
-        raise NotRecognised("rules must know the sizes of a window")
-    a, b, c = (*([rest] * (3 - ndim)), *numbers)
-    return a, b, c
 
 
 def _unpadded(value: Value, ndim: int, *, conv: bool) -> tuple[str, Three, Three]:

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.graph import Kind, Node
-
-Three = tuple[int, int, int]
+from kernelsmith.propose.rules.kinds.sizes import Three
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
