@@ -90,7 +90,7 @@ def effort(name: str, backend: str = "cpu") -> Settings:
         if name == "thorough":
             # On an H200 rounds of one pair differ by 0.04 to 0.4 %, pairs by hardly more.
             stop = StopRule(target_width=0.01, min_pairs=4, max_pairs=12, budget_s=120.0)
-            gpu = GpuSettings(samples=6, rounds=2, calls=4)
+            gpu = GpuSettings(rounds=2)
             return replace(usual, stop=stop, gpu=gpu, sanitize=True)
         return replace(usual, stop=stop)
     if name == "quick":
