@@ -25,8 +25,9 @@ class GpuSettings:
     alone: int = 3
     """Batches of the baseline before the candidate's process exists."""
     warmups: int = 2
-    heat_us: float = 0.0
-    """How long memory is kept busy before a batch that lives off it; 0: not at all."""
+    heat_us: float = 10_000.0
+    """How long memory is kept busy before a batch that lives off it; 0: not at all, 3,000 did not
+    settle an H200."""
     graph: bool = True
     rotate: bool = True
     interleave: bool = True
