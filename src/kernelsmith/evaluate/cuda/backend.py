@@ -114,12 +114,14 @@ class CudaBackend:
     def oracle(self, task: Task) -> DeviceOracle:
         """Open the reference in a process of its own."""
         self._refuse_sharing()
-        child = self._spawn("reference", without=_SHARING)
-        try:
-            return DeviceOracle(child, task, threads=1)
-        except BaseException:
-            child.kill()
-            raise
+        _ = self.zygote  # takes seconds and leaves the device alone; what follows does not
+        with self._lock.exclusive():
+            child = self._spawn("reference", without=_SHARING)
+            try:
+                return DeviceOracle(child, task, threads=1)
+            except BaseException:
+                child.kill()
+                raise
 
     def lane(
         self, name: str, *, timeout_s: float, oracle: DeviceOracle | None = None
