@@ -3,7 +3,7 @@
 Four candidates of about 1.5, 4, 35 and over 100 us a launch, each judged in fresh processes (judge,
 zygote, programs) with champion settings, in turn, while ``--builds`` neighbours compile C++ in a
 loop at nice 10. Then the same without one precaution at a time: warm-up, outlier rule, graphs,
-rotation of inputs, interleaving; beside them, in turn, as it is.
+rotation of inputs, interleaving, swept caches; beside them, in turn, as it is.
 
 Reported: (max - min) / median of the device ratio and of the plain-call ratio, in how many
 evaluations the interval covers the median of all, and the mean width of the intervals.
@@ -35,6 +35,7 @@ SWITCHES: dict[str, dict[str, object]] = {
     "no graph": {"graph": False},
     "no rotation": {"rotate": False},
     "no interleaving": {"interleave": False},
+    "no heat": {"heat_us": 0.0},
 }
 LIMIT_S = 180.0
 _SOURCE = """

@@ -26,8 +26,8 @@ class GpuSettings:
     """Batches of the baseline before the candidate's process exists."""
     warmups: int = 2
     heat_us: float = 10_000.0
-    """How long memory is kept busy before a batch that lives off it; 0: not at all, 3,000 did not
-    settle an H200."""
+    """How long memory is kept busy before a batch that lives off it (3,000 did not settle an H200);
+    smaller batches find the caches swept. 0: neither."""
     graph: bool = True
     rotate: bool = True
     interleave: bool = True

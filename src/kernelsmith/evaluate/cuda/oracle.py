@@ -186,7 +186,7 @@ class DeviceOracle(Oracle):
         return float(self._ask({"do": "idle"})["us"])
 
     def heat(self, us: float) -> None:
-        """Keep the device's memory busy for so long."""
+        """Keep the device's memory busy for so long, and leave nothing of use in its caches."""
         self._ask({"do": "heat", "us": us})
 
     def speeds(self) -> dict[str, Any]:

@@ -308,10 +308,13 @@ class DeviceStopwatch:
         count: int,
     ) -> None:  # fmt: skip
         wanted, most = len(into.candidate) + count, self._gpu.warmups + 2 * count
+        order: list[bool] = []
         for turn in range(most):
             self._renew_weights(baseline.lane, candidate.lane, setup)
             before = self._backend.gpu.snapshot()
-            ran = self._turn(baseline, candidate, view)
+            # Chance, then the other way round: each side comes first as often as the other.
+            order = order[::-1] if turn % 2 else self._rng.sample((True, False), 2)
+            ran = self._turn(baseline, candidate, view, order)
             if turn < self._gpu.warmups:
                 continue
             last = turn == most - 1 and not into.candidate
@@ -335,12 +338,13 @@ class DeviceStopwatch:
                     times.append(ran.event_us / len(self._slots()))
                 self._release(side, launches)
 
-    def _turn(self, baseline: Side, candidate: Side, view: ArenaView) -> dict[bool, Replay]:
-        """One batch of each side on the same inputs, in random order."""
+    def _turn(
+        self, baseline: Side, candidate: Side, view: ArenaView, order: Sequence[bool]
+    ) -> dict[bool, Replay]:
+        """One batch of each side on the same inputs, in this order."""
         sets = self._renew(view)
         ran: dict[bool, Replay] = {}
         made: dict[bool, Launches] = {}
-        order = self._rng.sample((True, False), 2)
         for place, is_candidate in enumerate(order):
             side = candidate if is_candidate else baseline
             if place and (self._mutates or self._state is not None):
@@ -366,8 +370,10 @@ class DeviceStopwatch:
         return ran
 
     def _run(self, side: Side) -> tuple[Replay, Launches]:
-        if self._gpu.heat_us and self._set_bytes * len(self._slots()) > _BEYOND_CACHES:
-            self._oracle.heat(self._gpu.heat_us)
+        if self._gpu.heat_us:
+            # Whoever runs second would find the inputs in a cache: 20 us of a batch on an H200.
+            beyond = self._set_bytes * len(self._slots()) > _BEYOND_CACHES
+            self._oracle.heat(self._gpu.heat_us if beyond else 0.0)
         if side.captured is not None:
             return side.lane.replay(), side.captured
         launches = side.lane.run(self._slots())
