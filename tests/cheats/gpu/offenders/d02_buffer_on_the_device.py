@@ -1,6 +1,6 @@
 # number: D2
 # task: matmul
-# expect: wrong
+# expect: wrong cheated
 """Keeps products in device memory by the address of the input and copies them back."""
 
 import torch
