@@ -1,5 +1,6 @@
 """The two sides of a timed pair on a device, their samples, and why a pair may not count."""
 
+import math
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.timing import Pair
@@ -39,10 +40,18 @@ class Samples:
         return Pair(baseline_us=tuple(self.baseline), candidate_us=tuple(self.candidate))
 
 
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The launch whose outputs are furthest from the baseline's, and how far: not yet wrong."""
+
+    launch: int
+    off: float
+
+
 def furthest(
     oracle: DeviceOracle, baseline: DeviceLane, candidate: DeviceLane, made: dict[bool, Launches]
-) -> list[int]:
-    """The launch whose outputs are furthest from the baseline's: it is looked at in full."""
+) -> Suspect | None:
+    """Whom to look at in full; nobody where there is no distance between outputs."""
     pairs, index = [], []
     for launch in range(len(made[True].addresses)):
         for theirs, ours in zip(
@@ -50,14 +59,14 @@ def furthest(
             strict=False,
         ):  # fmt: skip
             if not isinstance(theirs, Placed) or not isinstance(ours, Placed):
-                return [launch]
+                return Suspect(launch, math.inf)
             if (theirs.spec.shape, theirs.spec.dtype) != (ours.spec.shape, ours.spec.dtype):
-                return [launch]
+                return Suspect(launch, math.inf)
             if theirs.spec.is_float:
                 pairs.append((theirs, ours))
                 index.append(launch)
     if not pairs:
-        return []
+        return None
     errors = oracle.relative(pairs)
     worst = max(range(len(errors)), key=errors.__getitem__)
-    return [index[worst]]
+    return Suspect(index[worst], errors[worst])

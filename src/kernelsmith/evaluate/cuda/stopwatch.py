@@ -5,6 +5,7 @@ capture is not sound). Between batches the trusted process writes other inputs i
 poison over all outputs; after each it looks whether the device is idle, and at every output.
 """
 
+import math
 import random
 import statistics
 import time
@@ -21,7 +22,14 @@ from kernelsmith.evaluate.cuda.evidence import Evidence
 from kernelsmith.evaluate.cuda.floor import impossible, roofline
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
-from kernelsmith.evaluate.cuda.sides import Disturbed, Samples, Side, Uncapturable, furthest
+from kernelsmith.evaluate.cuda.sides import (
+    Disturbed,
+    Samples,
+    Side,
+    Suspect,
+    Uncapturable,
+    furthest,
+)
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
@@ -44,9 +52,10 @@ _HEADROOM = 4.0
 _FEW_BYTES = 32 << 20
 _BEYOND_CACHES = 256 << 20
 """A batch of so many bytes finds nothing of use in a cache; a smaller one keeps what is there."""
-_EXAMINED_S = 4.0
-"""Seconds of a pair spent on full comparisons; beyond, a batch's outputs are held against the
-baseline's alone."""
+_EXAMINED_S = 1.0
+"""Seconds of a workload spent on full comparisons of whatever came; beyond, nine batches of ten get
+one only if they are further from the baseline's than what was found right before."""
+_AS_BEFORE = 2.0
 
 
 class DeviceStopwatch:
@@ -71,6 +80,8 @@ class DeviceStopwatch:
         self._state: State | None = None
         self._mutates = False
         self._examined_s = 0.0
+        self._accepted = 0.0
+        """How far from the baseline's the outputs were that a full comparison found right."""
         self._output = ""
         self._kernels: list[tuple[Kernel, float]] = []
         self._spent_s = 0.0
@@ -358,12 +369,12 @@ class DeviceStopwatch:
                 self._evidence.add_clock(ran[True], idle)
                 self._evidence.add_helpers(side.lane.helpers())
                 if self._mutates or self._state is not None:
-                    self._examine(side.lane, made[True], sets, [])
+                    self._examine(side.lane, made[True], sets, None)
             else:
                 self._evidence.add_baseline(ran[False])
         if not (self._mutates or self._state is not None):
-            suspects = furthest(self._oracle, baseline.lane, candidate.lane, made)
-            self._examine(candidate.lane, made[True], sets, suspects)
+            suspect = furthest(self._oracle, baseline.lane, candidate.lane, made)
+            self._examine(candidate.lane, made[True], sets, suspect)
         self._release(baseline, made[False])
         self._release(candidate, made[True])
         self._oracle.release()
@@ -389,13 +400,16 @@ class DeviceStopwatch:
 
     def _examine(
         self, lane: DeviceLane, launches: Launches, sets: Sequence[InputSet],
-        suspects: Sequence[int],
+        suspect: Suspect | None,
     ) -> None:  # fmt: skip
+        tired = self._examined_s > _EXAMINED_S and self._rng.random() > 0.1
+        if tired and suspect is not None and suspect.off <= _AS_BEFORE * self._accepted:
+            return
         begun = time.monotonic()
-        far = self._examined_s > _EXAMINED_S
-        if not far or self._rng.random() < 0.1 or not suspects:
-            slots = self._slots()
-            self._spot_check(lane, launches, sets, slots, suspects=suspects)
+        suspects = [] if suspect is None else [suspect.launch]
+        self._spot_check(lane, launches, sets, self._slots(), suspects=suspects)
+        if suspect is not None and math.isfinite(suspect.off):
+            self._accepted = max(self._accepted, suspect.off)
         self._examined_s += time.monotonic() - begun
 
     def _idle_us(self) -> float:
