@@ -41,6 +41,12 @@ FILE = "task.py"
 MOST_PARAMETERS = 60_000_000
 _INIT_TRIES, _INPUT_TRIES = 40, 80
 _INIT_S, _INPUT_S = 1.2, 1.5
+_NAMED_RANKS = (
+    (r"3[dD]|[Vv]ideo|[Vv]olume", 5),
+    (r"1[dD]|[Ww]aveform", 3),
+    (r"2[dD]|[Ii]mages?\b|[Ii]mg|R[gG][bB]|H[sS][vV]|[Pp]atch", 4),
+)
+"""What a name says about the rank of a batch, where nothing else says it."""
 
 
 class NotFound(Exception):
@@ -369,7 +375,8 @@ class Finder:
         ):
             if name in self.job.shapes:
                 return [len(self.job.shapes[name])]
-        return []
+        words = " ".join((self.job.root, *self.job.forward))
+        return [rank for pattern, rank in _NAMED_RANKS if re.search(pattern, words)][:1]
 
     def _options(self, name: str, like: Tensor, width: int) -> list[Value]:
         """What one argument may be, where the main input looks like this."""
