@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument("--against", action="append", default=[], metavar="SUITE")
     parser.add_argument("--most", type=int, help="run at most so many modules")
     parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--through", choices=STAGES, default=STAGES[-1], help="the last stage")
+    parser.add_argument("--rates", type=Path, metavar="WORK",
+                        help="times of stages that ran undisturbed there")  # fmt: skip
     parser.add_argument("--figures", action="store_true", help="write the figures only")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -80,13 +83,14 @@ def build(store: Store, args: argparse.Namespace, sources: list[str]) -> None:
             print(f"{name} {done}/{total} {remark}", file=sys.stderr, flush=True)
 
     shown = Shown(lambda text: print(text, file=sys.stderr, flush=True), bar)
-    for name in STAGES[0 if sources else 1 :]:
+    for name in STAGES[0 if sources else 1 : STAGES.index(args.through) + 1]:
         stage(store, name, options, shown)
 
 
 def measured(store: Store, args: argparse.Namespace) -> dict[str, object]:
-    times = store.folder / TIMES
-    seconds = json.loads(times.read_text()) if times.is_file() else {}
+    seconds = _times(store.folder)
+    if args.rates is not None:
+        seconds |= {name: said for name, said in _times(args.rates).items() if said.get("made")}
     stages = {}
     for name in STAGES[:6]:
         records = [r for r in store.stage(name) if not r.key.endswith("!file")]
@@ -119,6 +123,11 @@ def measured(store: Store, args: argparse.Namespace) -> dict[str, object]:
         "per_minute": _per_minute(seconds),
         "planted": planted(),
     }  # fmt: skip
+
+
+def _times(folder: Path) -> dict[str, dict[str, float]]:
+    path = folder / TIMES
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
 def _per_minute(seconds: dict[str, dict[str, float]]) -> object:
