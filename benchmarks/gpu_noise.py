@@ -89,7 +89,10 @@ def judged(
     case: GpuCase, switch: str, args: argparse.Namespace, ledger: Ledger, limit_s: float
 ) -> Record:
     """Judge once with everything opened for it."""
-    with RemoteJudge(effort=args.effort, backend=args.backend, gpu=SWITCHES[switch]) as judge:
+    how = {"sanitize": False}  # ncu comes after the timing and moves no ratio
+    with RemoteJudge(
+        effort=args.effort, backend=args.backend, settings=how, gpu=SWITCHES[switch]
+    ) as judge:
         record = judge.judge(case.task, case.source("right"), limit_s=limit_s)
         ledger.note(device=judge.device)
     return {"case": case.name, "switch": switch, "builds": args.builds} | record
