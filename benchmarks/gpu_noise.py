@@ -89,7 +89,7 @@ def judged(
     case: GpuCase, switch: str, args: argparse.Namespace, ledger: Ledger, limit_s: float
 ) -> Record:
     """Judge once with everything opened for it."""
-    how = {"sanitize": False}  # ncu comes after the timing and moves no ratio
+    how: dict[str, object] = {"sanitize": False}  # ncu comes after the timing and moves no ratio
     with RemoteJudge(
         effort=args.effort, backend=args.backend, settings=how, gpu=SWITCHES[switch]
     ) as judge:
