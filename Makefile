@@ -24,20 +24,26 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,triton,agent,service]'
 	@touch $@
 
+# What training needs, for its tests. Not compiled ahead: few of its thousands of modules are ever imported.
+$(VENV)/.ready-train: $(VENV)/.ready
+	$(BIN)/pip install --disable-pip-version-check -q --no-compile -c constraints.txt -e '.[train]'
+	@touch $@
+
 demo: setup  ## Make a bundled task faster on this machine's CPU and show how much.
 	$(BIN)/kernelsmith optimize tasks/logsumexp.py --preset quick --steps 6 --budget-seconds 60
 
 # Tests that time little or nothing: they run beside the others, on the second core.
-BESIDE = tests/propose tests/search tests/domain tests/report tests/tasks tests/training tests/corpus tests/test_layers.py
+BESIDE = tests/propose tests/search tests/domain tests/report tests/tasks tests/training tests/corpus tests/test_layers.py \
+  tests/cli/test_train.py tests/cli/test_model_folder.py
 
-test: setup lint  ## Lint, types and all tests that need no GPU and little time.
+test: setup $(VENV)/.ready-train lint  ## Lint, types and all tests that need no GPU and little time.
 	@echo "two runs side by side; the second, of what is hardly timed, is shown at the end"
 	@$(BIN)/python -m pytest -m "not slow" --durations=5 $(BESIDE) > .pytest-beside.log 2>&1 & beside=$$!; \
 	$(BIN)/python -m pytest -m "not slow" --durations=10 $(addprefix --ignore=,$(BESIDE)); first=$$?; \
 	wait $$beside; second=$$?; \
 	grep -v '^[.sx]* *\[ *[0-9]*%\]$$' .pytest-beside.log; exit $$(( first || second ))
 
-test-full: setup lint  ## The same with the slow tests.
+test-full: setup $(VENV)/.ready-train lint  ## The same with the slow tests.
 	$(BIN)/python -m pytest --durations=20
 
 check: setup lint  ## Lint, types and the tests that start no process: under a minute.

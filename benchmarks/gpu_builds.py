@@ -110,7 +110,7 @@ def main() -> None:
     with Zygote(preload=workers) as zygote, tempfile.TemporaryDirectory() as cache:
         builder = CudaBuilder(zygote, cache=Path(cache), arch=device_arch())
         begun = time.monotonic()
-        builder._torch_header(())
+        builder._few_or_all((), few=True)
         kept.add("torch's headers, once", ours_s=round(time.monotonic() - begun, 2))
         jobs = [(f"load_inline: {name}", HONEST / f"{name}.py", "inline") for name in EXTENSIONS]
         jobs += [("nvrtc: softmax", HONEST / "softmax_dynamic_shared.py", "cubin")]

@@ -8,7 +8,7 @@ from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate import tasks
 from kernelsmith.evaluate.backend import Backend, load_backend
-from kernelsmith.evaluate.backends.triton import has_gpu
+from kernelsmith.evaluate.backends.here import runs_on_gpu
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.run.config import RunConfig
@@ -24,7 +24,6 @@ def load_task(path: str | Path, *, backend: Backend | str = "cpu") -> Task:
     Workloads named ``gpu: ...`` are left out where the backend runs on a processor.
     """
     name = backend if isinstance(backend, str) else backend.name
-    gpu = name not in ("cpu", "null") and has_gpu()
 
     def run_workloads(task: Task) -> object:
         opened = load_backend(backend) if isinstance(backend, str) else backend
@@ -36,7 +35,7 @@ def load_task(path: str | Path, *, backend: Backend | str = "cpu") -> Task:
             if isinstance(backend, str):
                 opened.close()
 
-    return tasks.fitting(tasks.load_task(Path(path), run_workloads), gpu=gpu)
+    return tasks.fitting(tasks.load_task(Path(path), run_workloads), gpu=runs_on_gpu(name))
 
 
 def load_candidate(path: str | Path, *, backend: str = "cpu") -> Candidate:

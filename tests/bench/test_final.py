@@ -1,5 +1,7 @@
 """The last word on a winner: which numbers become which ratio."""
 
+import asyncio
+
 import pytest
 
 from kernelsmith.bench.final import Exam, Examiner, beside_of
@@ -70,14 +72,14 @@ def test_tests_are_fresh_pairs_without_a_limit_on_time():
 def test_a_judgement_as_thorough_as_this_one_is_not_made_again():
     examiner = Examiner(Exam(backend="null"))
     candidate = Candidate(backend="null", source="y + x  # us: 50")
-    known = examiner.examine(TASK, candidate, None).evaluation
+    known = asyncio.run(examiner.examine(TASK, candidate, None)).evaluation
     other = Examiner(Exam(backend="null", tests=2))
-    assert examiner.examine(TASK, candidate, known).evaluation is known
-    assert other.examine(TASK, candidate, known).evaluation is not known
+    assert asyncio.run(examiner.examine(TASK, candidate, known)).evaluation is known
+    assert asyncio.run(other.examine(TASK, candidate, known)).evaluation is not known
 
 
 def test_a_winner_that_fails_at_the_end_has_no_ratio():
     candidate = Candidate(backend="null", source="x - y")
-    found = Examiner(Exam(backend="null")).examine(TASK, candidate, None)
+    found = asyncio.run(Examiner(Exam(backend="null")).examine(TASK, candidate, None))
     assert found.evaluation.verdict is Verdict.WRONG
     assert found.beside == ()

@@ -1,5 +1,6 @@
 """Winners judged again: which hold, which do not, and which nobody can say."""
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -97,9 +98,8 @@ def test_speed_is_held_against_speed_on_the_same_device_only(out):
     from kernelsmith.domain.candidate import Candidate
 
     source = results.source_of(record)
-    examined = Examiner(Exam(backend="null")).examine(
-        task_of(results, record), Candidate(backend="null", source=source), None
-    )
-    found = held(elsewhere, examined)
+    candidate = Candidate(backend="null", source=source)
+    examining = Examiner(Exam(backend="null")).examine(task_of(results, record), candidate, None)
+    found = held(elsewhere, asyncio.run(examining))
     assert found.standing is Standing.PASSES
     assert found.said == "recorded on another (cuda)"

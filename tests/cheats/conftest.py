@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from device_zoo import generate
 from zoo import QUICK
 
 from kernelsmith.evaluate.evaluator import LocalEvaluator
@@ -19,3 +20,8 @@ def unguarded():
     """The same judge, not reading any source: what is left is evidence."""
     with LocalEvaluator("cpu", replace(QUICK, static=False)) as evaluator:
         yield evaluator
+
+
+def pytest_generate_tests(metafunc):
+    """Animals for the zoos on devices."""
+    generate(metafunc)

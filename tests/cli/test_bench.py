@@ -90,10 +90,44 @@ def test_results_of_two_machines_are_merged(bench, tmp_path, capsys):
     assert "3 records" in capsys.readouterr().out
 
 
+def test_a_suite_is_listed_with_what_loads_and_what_does_not(tmp_path, capsys):
+    body = (
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
+    body += "def get_inputs():\n    return [torch.rand(4)]\n"
+    for name, text in {
+        "1_good": body,
+        "2_bad": "import torch\n",
+        "3_far": f"import no\n{body}",
+    }.items():
+        path = tmp_path / "level1" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    suite = f"kernelbench:{tmp_path}"
+    assert main(["bench", "list", suite]) == 0
+    out = capsys.readouterr().out
+    assert "kernelbench/level1/3: needs no: pip install no" in out
+    assert f"{suite}: 1 tasks load, 5 do not" in out.replace("\n", "")
+    assert main(["bench", "list", suite, "--json", "--only", "level1/*"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in found["tasks"]] == ["kernelbench/level1/1"]
+    assert [each["id"] for each in found["absent"]] == [f"kernelbench/level1/{n}" for n in (2, 3)]
+
+
+def test_every_built_in_task_loads(capsys):
+    assert main(["bench", "list", "builtin", "--full", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["tasks"]) >= 60
+    assert found["absent"] == []
+    assert all(each["workloads"] and each["family"] for each in found["tasks"])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "name a suite"),
+        (["list"], "kernelsmith bench list SUITE"),
+        (["list", "builtin", "--only", "nothing"], "no task of builtin"),
         (["nothing"], "no suite 'nothing'"),
         (["builtin", "aten"], "one suite at a time"),
         (["kernelbench:/nowhere"], "git clone https://github.com/ScalingIntelligence/KernelBench"),

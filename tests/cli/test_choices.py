@@ -6,8 +6,8 @@ import pytest
 
 from kernelsmith.cli.choices import MODEL, config_from, notes_on
 from kernelsmith.cli.main import parser
-from kernelsmith.cli.suite import share
-from kernelsmith.run.config import Budget
+from kernelsmith.cli.suite import fitting, share, tasks_in
+from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 from kernelsmith.run.result import Result
 from kernelsmith.run.stopping import Stop
 
@@ -91,3 +91,40 @@ def test_a_suite_shares_what_is_left_evenly():
 def test_a_suite_ends_when_something_is_used_up():
     assert share(Budget(usd=1.0), [a_result(usd=1.0)], 1) is None
     assert share(Budget(), [a_result(usd=1.0, tokens=10**9)], 1) == Budget()
+
+
+@pytest.mark.parametrize(
+    ("backend", "kept", "said"),
+    [
+        ("cpu", ["deep/broken", "plain"], "left out for the backend 'cpu': tasks that bring a"),
+        ("triton", ["deep/broken", "plain"], "left out for the backend 'triton': tasks"),
+        ("maca", ["cuda/port"], "left out for the backend 'maca': tasks that bring no CUDA"),
+        ("null", ["cuda/port", "deep/broken", "plain"], ""),
+    ],
+)
+def test_a_suite_takes_the_tasks_that_fit_the_backend(tmp_path, backend, kept, said):
+    texts = {"plain": "x = 1", "cuda/port": 'CUDA = """kernel"""', "deep/broken": "no python"}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    found, line = fitting(tasks_in(tmp_path), RunConfig(backend=backend))
+    assert [name for name, _ in found] == kept
+    assert line.startswith(said)
+    assert bool(line) is bool(said)
+
+
+def test_a_folder_of_tasks_with_cuda_kernels_alone_is_taken_as_it_is(tmp_path):
+    (tmp_path / "port.py").write_text('CUDA = "kernel"')
+    assert fitting(tasks_in(tmp_path), RunConfig()) == ([("port", tmp_path / "port.py")], "")
+
+
+def test_whoever_writes_freely_takes_all_tasks_where_kernels_are_ported(tmp_path):
+    (tmp_path / "port.py").write_text('CUDA = "kernel"')
+    (tmp_path / "plain.py").write_text("x = 1")
+    config = RunConfig(backend="cuda", proposer=ProposerSpec(kind="agent"))
+    assert len(fitting(tasks_in(tmp_path), config)[0]) == 2
+
+
+def test_captures_are_kept_unless_fresh_ones_are_asked_for():
+    assert chosen()[0].keep_captures
+    assert not chosen("--fresh-captures")[0].keep_captures

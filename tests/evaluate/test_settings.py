@@ -19,8 +19,9 @@ def test_on_the_cpu_a_search_looks_at_several_process_pairs():
 
 def test_on_a_gpu_a_search_makes_do_with_one_pair_and_a_champion_does_not():
     for name in ("quick", "usual"):
-        stop = effort(name, "triton").stop
-        assert (stop.min_pairs, stop.max_pairs) == (1, 1)
+        for backend in ("triton", "cuda", "maca", "maca-emulated"):
+            stop = effort(name, backend).stop
+            assert (stop.min_pairs, stop.max_pairs) == (1, 1)
     stop = effort("thorough", "triton").stop
     assert stop.min_pairs >= 3
     assert stop.target_width == 0.01
@@ -34,7 +35,7 @@ def test_more_effort_on_a_gpu_means_more_of_everything_that_is_measured():
     assert found[2].rounds > 1, "placement moves short kernels"
 
 
-@pytest.mark.parametrize("backend", ["cpu", "triton"])
+@pytest.mark.parametrize("backend", ["cpu", "triton", "cuda", "maca", "maca-emulated"])
 @pytest.mark.parametrize("name", EFFORTS)
 def test_no_effort_gives_up_a_check(name, backend):
     found = effort(name, backend)

@@ -27,9 +27,30 @@ from kernelsmith.testing import QUICK, a_pass
 TASK = Task(name="add", source="x + y", entry="expression")
 OTHER = Task(name="product", source="x * y", entry="expression")
 DEVICE = Device(kind="null", name="simulated clock")
-NULL = {"null": {DEVICE}}
-POISON = "-" * 5000 + "x"
-"""A real one: parsing it ends the worker of the null backend."""
+NULL = {"null": {DEVICE}, "mortal": {DEVICE}}
+POISON = "takes its process along"
+"""A real one where ``mortal`` is installed: whoever opens it is killed, as by a bad driver."""
+MORTAL = """
+import os
+import signal
+
+from kernelsmith.evaluate.backends.null import NullBackend, NullLane
+
+
+class MortalLane(NullLane):
+    def load(self, source, entry, setup, *, function):
+        expression = source.rpartition("# ")[2]
+        if expression == "takes its process along":
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().load(expression, entry, setup, function=function)
+
+
+class MortalBackend(NullBackend):
+    name = "mortal"
+
+    def lane(self, name, *, timeout_s, oracle=None):
+        return MortalLane()
+"""
 TOKEN = "correct-horse-battery"
 HASTY = Patience(start_s=30.0, beat_s=0.2, silence_s=2.0, job_s=20.0)
 
@@ -41,6 +62,12 @@ def a_request(source="x + y", **changes):
     return Request(**{**usual, **changes})
 
 
+def a_mortal_request(source):
+    """For the plug-in, whose expressions stand in the last comment of what a guard lets pass."""
+    body = "def expression(x, y):\n    return x\n\n\n# "
+    return a_request(candidate=Candidate(backend="mortal", source=body + source))
+
+
 def a_body(*requests):
     return {"requests": [encode(each) for each in requests or [a_request()]]}
 
@@ -48,6 +75,19 @@ def a_body(*requests):
 def a_line(source="x + y"):
     """A stored evaluation."""
     return Report(evaluation=a_pass(source, 1.5)[1]).line
+
+
+def mortal(folder):
+    """Install the plug-in ``mortal``, whose candidates can kill; gives the environment for it."""
+    plugin = folder / "plugin"
+    about = plugin / "mortal-1.dist-info"
+    about.mkdir(parents=True)
+    (plugin / "mortal.py").write_text(MORTAL)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mortal\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(
+        "[kernelsmith.backends]\nmortal = mortal:MortalBackend\n"
+    )
+    return {"PYTHONPATH": str(plugin)}
 
 
 @contextlib.contextmanager
@@ -115,14 +155,22 @@ class Scripted:
 
 
 @contextlib.asynccontextmanager
-async def a_fleet(folder, *, hire=None, posts=1, rules=None, care=None, limits=None):
+async def a_fleet(
+    folder, *, hire=None, posts=1, rules=None, care=None, limits=None, installed=None
+):
     """A queue and workers in this process; real worker processes where nothing is said."""
     metrics = Metrics()
     queue = Queue(
         folder / "queue.sqlite", limits=limits or Limits(), rules=rules or Rules(), metrics=metrics
     )
     fleet = Fleet(
-        [Post(backend="null", number=number) for number in range(posts)],
+        [
+            Post(
+                backend="null" if installed is None else "mortal", number=number,
+                environment=installed or {},
+            )
+            for number in range(posts)
+        ],
         queue=queue, hire=hire or (lambda post: WorkerProcess(post, HASTY)), metrics=metrics,
         care=care or Care(rest_s=0.05, most_rest_s=0.1),
     )  # fmt: skip

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from service_parts import (
@@ -15,13 +16,15 @@ from service_parts import (
     TASK,
     Scripted,
     a_fleet,
+    a_mortal_request,
     a_request,
     asked,
+    mortal,
 )
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import BackendUnavailable
 from kernelsmith.evaluate.harness import JUDGE
 from kernelsmith.service.limits import Limits, TooMuch
@@ -57,14 +60,28 @@ def test_a_real_worker_judges_and_says_where(tmp_path):
 
 def test_a_real_poison_candidate_is_quarantined_and_others_are_judged(tmp_path):
     async def go():
-        async with a_fleet(tmp_path, rules=Rules(faults=2)) as (queue, _, metrics):
-            tickets = await asked(queue, a_request(POISON), a_request("y + x"))
+        rules, installed = Rules(faults=2), mortal(tmp_path)
+        async with a_fleet(tmp_path, rules=rules, installed=installed) as (queue, _, metrics):
+            poison, good = a_mortal_request(POISON), a_mortal_request("y + x")
+            tickets = await asked(queue, poison, good)
             assert [each.state for each in tickets] == [State.QUARANTINED, State.DONE]
             assert tickets[0].attempts == 2
             assert "no worker survived it in 2 attempts" in tickets[0].message
-            (again,) = await asked(queue, a_request(POISON))
+            (again,) = await asked(queue, poison)
             assert (again.state, again.attempts) == (State.QUARANTINED, 0)
             assert metrics.value("worker_starts_total") >= 3
+
+    asyncio.run(go())
+
+
+def test_bad_expressions_are_verdicts_and_no_worker_dies_of_them(tmp_path):
+    async def go():
+        async with a_fleet(tmp_path) as (queue, _, metrics):
+            bad = ("-" * 5000 + "x", "x" + "**x" * 3000, "9**9**9**9", "maximum(x)", "1 / 0")
+            tickets = await asked(queue, *map(a_request, bad))
+            found = [each.evaluation.verdict for each in tickets]
+            assert found == [Verdict.BUILD_FAILED] * 2 + [Verdict.CRASHED] * 3
+            assert metrics.value("worker_starts_total") == 1
 
     asyncio.run(go())
 
@@ -268,9 +285,12 @@ async def a_worker():
 
 
 def test_a_worker_that_is_killed_while_it_judges_is_noticed_at_once():
+    long = Workload(name="long", arguments=(("n", 20_000_000),))  # takes seconds
+
     async def go():
         async with a_worker() as worker:
-            judging = asyncio.create_task(worker.judge(a_job("x ** 9 ** 9 ** 9")))
+            job = a_job(task=replace(TASK, workloads=(long,)))
+            judging = asyncio.create_task(worker.judge(job))
             await asyncio.sleep(0.2)
             os.kill(worker.pid, signal.SIGKILL)
             with pytest.raises(WorkerDied):

@@ -9,7 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
-from service_parts import POISON, TASK, TOKEN, a_body, a_request, served
+from service_parts import (
+    POISON,
+    TASK,
+    TOKEN,
+    a_body,
+    a_mortal_request,
+    a_request,
+    mortal,
+    served,
+)
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.codec import encode
@@ -142,7 +151,11 @@ def test_everything_it_answers_is_in_its_description(ann):
     found = ann.get("/openapi.json").json()
     assert {"/v1/requests", "/v1/requests/{id}", "/v1/stream", "/metrics"} <= set(found["paths"])
     assert found["components"]["schemas"]["Task"]["additionalProperties"] is False
-    assert ann.get("/docs").status_code == 200
+    shown = ann.get("/docs")
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    for path in found["paths"]:
+        assert f"<code>{path}</code>" in shown.text
+    assert "//" not in shown.text.replace("</", ""), "it loads nothing from anywhere"
 
 
 @pytest.mark.parametrize(
@@ -238,14 +251,22 @@ def test_a_hostile_expression_does_not_build(ann, source):
     assert ticket["evaluation"]["verdict"] == "build_failed"
 
 
-def test_a_poison_candidate_ends_in_quarantine_and_the_service_goes_on(ann):
-    (ticket,) = submitted(ann, a_request(POISON))
-    assert (ticket["state"], ticket["attempts"], ticket["evaluation"]) == ("quarantined", 2, None)
-    (listed,) = ann.get("/v1/quarantine").json()["candidates"]
-    assert listed["candidate"] == Candidate(backend="null", source=POISON).id
-    (good,) = submitted(ann, a_request("y + x # after the poison"))
-    assert good["state"] == "done"
-    assert ann.delete(f"/v1/quarantine/{listed['candidate']}").json() == {"released": 1}
+def test_a_poison_candidate_ends_in_quarantine_and_the_service_goes_on(tmp_path):
+    options = ("--attempts", "2")
+    with (
+        served(tmp_path, *options, backend="mortal", env=mortal(tmp_path)) as server,
+        server.client() as client,
+    ):
+        server.up(client)
+        poison = a_mortal_request(POISON)
+        (ticket,) = submitted(client, poison)
+        assert (ticket["state"], ticket["attempts"]) == ("quarantined", 2)
+        assert ticket["evaluation"] is None
+        (listed,) = client.get("/v1/quarantine").json()["candidates"]
+        assert listed["candidate"] == poison.candidate.id
+        (good,) = submitted(client, a_mortal_request("y + x"))
+        assert good["state"] == "done"
+        assert client.delete(f"/v1/quarantine/{listed['candidate']}").json() == {"released": 1}
 
 
 def test_no_answer_names_a_folder_or_a_secret_of_the_server(server, ann):

@@ -21,6 +21,7 @@ ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'kern
 pytestmark = pytest.mark.slow
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 
 from kernelsmith.service.cluster import Cluster  # noqa: E402
@@ -135,3 +136,18 @@ def test_a_cluster_without_the_gpu_says_so(nodes):
     with pytest.raises(UsageError, match="no GPU of type H200"):
         cluster.posts("triton", gpu_type="H200")
     assert len(cluster.posts("triton", count=4, gpu_type="H200")) == 4
+
+
+def test_a_bench_is_judged_on_a_cluster(nodes, tmp_path, monkeypatch):
+    from bench_parts import NullSuite, a_config, a_plan, a_recording, quiet
+
+    from kernelsmith.bench.protocol import carried_out
+    from kernelsmith.cli.bench_elsewhere import staff_for
+
+    monkeypatch.setenv("RAY_ADDRESS", nodes[0].address)
+    config = a_config(effort="quick", confirm_effort="quick")
+    recording = a_recording(tmp_path / "one.jsonl")
+    plan = a_plan(recording, config=config, effort="quick", evaluators=("ray",), tests=12)
+    ended = carried_out(plan, tmp_path / "out", quiet, suite=NullSuite(), staff=staff_for(plan))
+    assert [each.verdict for each in ended.results.records] == [Verdict.PASSED] * 3
+    assert {each.beside[0].tests for each in ended.results.records} == {12}

@@ -1,10 +1,13 @@
 """Test-time training: an adapter that follows a run's own good steps."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from training_parts import a_sample, a_task
 
 from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.trajectory import Outcome
 from kernelsmith.errors import UsageError
 from kernelsmith.training.adapt import AdaptConfig, Adapting
 from kernelsmith.training.data.rows import rows_of
@@ -42,6 +45,14 @@ def test_steps_that_gain_nothing_teach_nothing(adapting):
                      task=TASK)  # fmt: skip
     for each in (worse, wrong, worse, wrong):
         adapting.noted(each.step)
+    assert adapting.losses == []
+
+
+def test_what_was_proposed_before_teaches_nothing_again(adapting):
+    step = good(0).step
+    again = replace(step, placement=replace(step.placement, outcome=Outcome.DUPLICATE))
+    for each in (step, again, again, again):
+        adapting.noted(each)
     assert adapting.losses == []
 
 

@@ -8,8 +8,9 @@ from training_parts import null_runs, null_tasks
 
 from kernelsmith.errors import UsageError
 from kernelsmith.run.simulated import SimulatedEvaluator
-from kernelsmith.training.cycle import Cycle, CycleConfig, Parts, quick_run
+from kernelsmith.training.cycle import Cycle, CycleConfig, Parts
 from kernelsmith.training.data.build import Recipe
+from kernelsmith.training.evolve import quick_run
 from kernelsmith.training.forms.algebra import AlgebraTeacher
 from kernelsmith.training.recipes.config import TrainConfig, preset
 from kernelsmith.training.recipes.judging import Opened

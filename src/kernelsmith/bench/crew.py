@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from kernelsmith.domain.codec import encode
 _LINE = 1 << 28
 """The longest answer; a record of hundreds of steps has some hundred kilobytes."""
 _ATTEMPTS = 2
+_LOCAL = "kernelsmith.bench.parts.worker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +41,32 @@ class Answer:
     stopped: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Workers that judge elsewhere, and how they are started."""
+
+    modules: tuple[tuple[str, ...], ...]
+    """For each evaluator the module to run and its arguments."""
+    gpu: bool
+    """Whether they judge on GPUs: tasks are read for these."""
+
+
 class Worker:
     """One process, on one device."""
 
-    def __init__(self, name: str, *, log: Path, device: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, log: Path, device: str | None = None,
+        module: Sequence[str] = (_LOCAL,),
+    ) -> None:  # fmt: skip
         """Prepare a worker; its process starts with its first job.
 
         Args:
             name: For its log.
             log: A folder; what it writes to stderr goes there.
             device: As ``CUDA_VISIBLE_DEVICES`` names it; the caller's where absent.
+            module: What to run, with its arguments.
         """
+        self._module = module
         self.name = name
         self._log, self._device = log / f"{name}.log", device
         self._process: asyncio.subprocess.Process | None = None
@@ -125,7 +141,7 @@ class Worker:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "kernelsmith.bench.parts.worker",
+                sys.executable, "-m", *self._module,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
                 env=environment, limit=_LINE,
                 start_new_session=True,  # Ctrl-C is for the bench, which then asks its workers

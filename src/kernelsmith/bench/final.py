@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kernelsmith.bench.compiled import MODES, Compilers, eager
+from kernelsmith.bench.parted import Parted
 from kernelsmith.bench.record import Beside, WorkloadRatio, mean_ratio
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Library, Task
 from kernelsmith.domain.timing import Pair, Timing
 from kernelsmith.errors import BackendUnavailable, EvaluationLost, UsageError
-from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.evaluator import Elsewhere, Evaluator, LocalEvaluator
 from kernelsmith.evaluate.settings import GpuSettings, Settings, effort
 from kernelsmith.run.simulated import SimulatedEvaluator
 
@@ -23,6 +24,8 @@ Other = Callable[[str], Timing | str | None]
 """Measures beside a compiled reference, by mode; a text says why that could not be done, and
 nothing that it makes no sense."""
 _ALL_NIGHT_S = 1e6
+_PART_S = 600.0
+"""What a server grants to the sampling of one request."""
 _TROUBLE = 400
 
 
@@ -49,6 +52,12 @@ class Exam:
         # Many short looks instead of a few long ones: it is the pairs that differ.
         return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
 
+    @property
+    def part(self) -> Settings:
+        """The same for a part of the tests, which ends in time."""
+        usual = self.settings
+        return replace(usual, stop=replace(usual.stop, budget_s=_PART_S))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -61,13 +70,24 @@ class Finding:
 class Examiner:
     """Judges winners; its processes stay open from one to the next."""
 
-    def __init__(self, exam: Exam) -> None:
+    def __init__(self, exam: Exam, place: Elsewhere | None = None) -> None:
+        """Prepare to judge, here or elsewhere; what was judged before is never taken for it."""
         self.exam = exam
-        self._simulated = SimulatedEvaluator() if exam.backend == "null" else None
+        self._evaluator: Evaluator | None = None
+        if place is not None and exam.tests:
+            self._evaluator = Parted(
+                exam.tests, exam.settings.stop,
+                lambda size: place.evaluator(replace(exam, tests=size).part, fresh=True),
+            )  # fmt: skip
+        elif place is not None:
+            self._evaluator = place.evaluator(exam.settings, fresh=True)
+        elif exam.backend == "null":
+            self._evaluator = SimulatedEvaluator()
+        self._is_here = place is None
         self._plain: LocalEvaluator | None = None
         self._compilers: Compilers | None = None
 
-    def examine(self, task: Task, candidate: Candidate, known: Evaluation | None) -> Finding:
+    async def examine(self, task: Task, candidate: Candidate, known: Evaluation | None) -> Finding:
         """Judge a winner.
 
         Args:
@@ -81,15 +101,20 @@ class Examiner:
         """
         found = known
         if found is None or self.exam.tests:
-            found = self._evaluator().judge(task, candidate)
+            found = await self._judging().evaluate(task, candidate)
         return self._finding(found, lambda mode: self._beside(task, candidate, mode))
 
-    def fixed(self, task: Task, kind: str) -> Finding:
-        """Judge an entrant that needs no search."""
+    async def fixed(self, task: Task, kind: str) -> Finding:
+        """Judge an entrant that needs no search.
+
+        Raises:
+            UsageError: The task cannot be judged, or the entrant not there.
+            EvaluationLost: Our machinery failed.
+        """
         free = replace(task, library=Library.ANY)
         if kind == "eager":
             candidate = Candidate(backend=self.exam.backend, source=eager(task))
-            found = self._evaluator().judge(free, candidate)
+            found = await self._judging().evaluate(free, candidate)
             return self._finding(found, lambda mode: self._beside(free, candidate, mode))
         found = self._opened().judge(task, kind)
         return self._finding(found, lambda mode: None)
@@ -128,14 +153,16 @@ class Examiner:
             return f"{found.verdict.value} beside it: {found.message}"[:_TROUBLE]
         return found.timing
 
-    def _evaluator(self) -> LocalEvaluator | SimulatedEvaluator:
-        if self._simulated is not None:
-            return self._simulated
+    def _judging(self) -> Evaluator:
+        if self._evaluator is not None:
+            return self._evaluator
         if self._plain is None:
             self._plain = LocalEvaluator(self.exam.backend, self.exam.settings)
         return self._plain
 
     def _opened(self) -> Compilers:
+        if not self._is_here:
+            raise UsageError("torch.compile is judged on this machine only, not by an evaluator")
         if self._compilers is None:
             self._compilers = Compilers(self.exam.backend, self.exam.settings)
         return self._compilers

@@ -4,13 +4,17 @@ Runs in a worker's process. What a search did before an interruption lies in its
 not done again; the judgement of its winner is.
 """
 
+import asyncio
 import hashlib
 import platform
 import re
+import signal
 import time
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kernelsmith import __version__
 from kernelsmith.bench.compiled import MODES, compiling, eager
@@ -26,6 +30,7 @@ from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import load_backend
+from kernelsmith.evaluate.evaluator import Elsewhere
 from kernelsmith.evaluate.harness import JUDGE
 from kernelsmith.run.best import replace_file
 from kernelsmith.run.config import RunConfig, parse_config
@@ -76,7 +81,14 @@ class Job:
 class Workbench:
     """What a worker keeps open from one job to the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str = "local", place: Elsewhere | None = None) -> None:
+        """Nothing is open yet.
+
+        Args:
+            where: The evaluator's name, for the record.
+            place: Who judges there; this machine where absent.
+        """
+        self.where, self._place = where, place
         self._pools: dict[tuple[object, ...], LocalPool] = {}
         self._examiners: dict[Exam, Examiner] = {}
         self._devices: dict[str, Device] = {}
@@ -84,11 +96,13 @@ class Workbench:
     def examiner(self, exam: Exam) -> Examiner:
         """Who judges winners."""
         if exam not in self._examiners:
-            self._examiners[exam] = Examiner(exam)
+            self._examiners[exam] = Examiner(exam, self._place)
         return self._examiners[exam]
 
     def device(self, backend: str) -> Device:
         """What a backend runs on."""
+        if self._place is not None:
+            return self._place.device
         if backend not in self._devices:
             opened = load_backend(backend)
             try:
@@ -99,6 +113,13 @@ class Workbench:
 
     def judges(self, config: RunConfig) -> Judges | None:
         """Who judges candidates in a search; none where a run brings its own."""
+        if self._place is not None:
+            return Judges(
+                evaluator=self._place.evaluator(settings_of(config.effort, config)),
+                confirmer=self._place.evaluator(
+                    settings_of(config.confirm_effort, config), fresh=True
+                ),
+            )
         if config.backend == "null":
             return None
         key = (
@@ -114,12 +135,25 @@ class Workbench:
         pool = self._pools[key]
         return Judges(evaluator=pool.evaluator, confirmer=pool.confirmer, shapes_of=pool.shapes)
 
+    async def found(self, examining: Coroutine[Any, Any, Finding]) -> Finding:
+        """Wait for a finding; whoever ends this process takes what was asked for elsewhere back."""
+        if self._place is None:
+            return await examining  # nobody else is kept busy by it
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(examining)
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await task
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
     async def close(self) -> None:
         """End every process."""
         for pool in self._pools.values():
             await pool.close()
         for examiner in self._examiners.values():
             examiner.close()
+        if self._place is not None:
+            await self._place.close()
 
 
 async def done(job: Job, bench: Workbench, watch: Watch | None = None) -> Record | None:
@@ -133,9 +167,9 @@ async def done(job: Job, bench: Workbench, watch: Watch | None = None) -> Record
     if job.kind == SEARCH:
         return await _searched(job, bench, watch)
     if job.kind == RUNS:
-        return _from_runs(job, bench)
+        return await _from_runs(job, bench)
     begun = time.monotonic()
-    finding = bench.examiner(job.exam).fixed(job.task, job.kind)
+    finding = await bench.found(bench.examiner(job.exam).fixed(job.task, job.kind))
     source = compiling(job.task, job.kind) if job.kind in MODES else eager(job.task)
     judged = Cost(judging_s=round(time.monotonic() - begun, 3))
     candidate = Candidate(backend=job.exam.backend, source=source)
@@ -143,22 +177,23 @@ async def done(job: Job, bench: Workbench, watch: Watch | None = None) -> Record
 
 
 async def _searched(job: Job, bench: Workbench, watch: Watch | None) -> Record | None:
-    config = parse_config(job.config)
+    config = replace(parse_config(job.config), evaluator=bench.where)
     if config.proposer.kind == "replay":
         config = _one_recording(config, job)
     folder = job.folder
     proposer = make_proposer(config, folder)
-    judges = bench.judges(config)
+    judges, device = bench.judges(config), bench.device(config.backend)
     run: Run
     if (folder / JOURNAL).is_file():
+        _refuse_other_device(folder, device)
         run = resume(
-            folder, proposer_of=lambda _: proposer, budget=config.budget, judges=judges, watch=watch
-        )
+            folder, proposer_of=lambda _: proposer, budget=config.budget, judges=judges,
+            evaluator=bench.where, watch=watch,
+        )  # fmt: skip
     else:
         run = start(
-            job.task, folder, config, proposer=proposer, judges=judges,
-            device=bench.device(config.backend), watch=watch,
-        )  # fmt: skip
+            job.task, folder, config, proposer=proposer, judges=judges, device=device, watch=watch
+        )
     result = await run.go()
     if result.stopped:
         return None
@@ -166,13 +201,22 @@ async def _searched(job: Job, bench: Workbench, watch: Watch | None) -> Record |
     said = None
     if result.best is not None and result.confirmed and job.exam.effort == config.confirm_effort:
         said = result.best.evaluation
-    return _examined(
+    return await _examined(
         job, bench, read(folder / JOURNAL), best, said,
         folder=folder, stop=result.stop.value, archive=archive_of(run),
     )  # fmt: skip
 
 
-def _from_runs(job: Job, bench: Workbench) -> Record:
+def _refuse_other_device(folder: Path, device: Device) -> None:
+    before = read(folder / JOURNAL).header.device
+    if before is not None and before.name != device.name:
+        raise UsageError(
+            f"its search was begun on {before.name!r}, and this is {device.name!r}: their timings "
+            "do not compare; use another --out"
+        )
+
+
+async def _from_runs(job: Job, bench: Workbench) -> Record:
     """A record of a run that was made elsewhere; its winner is judged here."""
     folder = run_for(Path(job.runs), job.task.name, job.seed)
     if folder is None:
@@ -187,10 +231,10 @@ def _from_runs(job: Job, bench: Workbench) -> Record:
             f"{folder} was made for the backend {winner.backend!r}; this bench judges with "
             f"{job.exam.backend!r}"
         )
-    return _examined(job, bench, recorded, winner, None, folder=None, stop="", archive=None)
+    return await _examined(job, bench, recorded, winner, None, folder=None, stop="", archive=None)
 
 
-def _examined(
+async def _examined(
     job: Job,
     bench: Workbench,
     recorded: Recorded,
@@ -206,7 +250,7 @@ def _examined(
     finding: Finding | None = None
     if winner is not None:
         begun = time.monotonic()
-        finding = bench.examiner(job.exam).examine(job.task, winner, known)
+        finding = await bench.found(bench.examiner(job.exam).examine(job.task, winner, known))
         cost = replace(cost, judging_s=round(time.monotonic() - begun, 3))
     else:
         failed = furthest(recorded.steps)

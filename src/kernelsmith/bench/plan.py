@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kernelsmith.bench.compiled import MODES
 from kernelsmith.bench.entrant import FIXED, SEARCH, Entrant, distinct
 from kernelsmith.bench.final import Exam
 from kernelsmith.bench.job import Job
@@ -13,7 +14,7 @@ from kernelsmith.bench.record import BASELINES, Rules
 from kernelsmith.bench.suite import Absent, Entry, Suite
 from kernelsmith.domain.codec import decode, encode
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.backends.triton import has_gpu
+from kernelsmith.evaluate.backends.here import runs_on_gpu
 from kernelsmith.evaluate.tasks import fitting
 from kernelsmith.run.best import replace_file
 from kernelsmith.run.config import RunConfig, dump_config, parse_config
@@ -21,7 +22,7 @@ from kernelsmith.run.config import RunConfig, dump_config, parse_config
 FILE = "bench.json"
 SCHEMA = "bench-plan/1"
 PAPER_TESTS = 100
-_FREE = ("workers", "devices", "max_usd", "max_seconds")
+_FREE = ("workers", "devices", "evaluators", "max_usd", "max_seconds")
 """What may change when a bench is taken up again: the numbers do not depend on it."""
 
 
@@ -53,6 +54,8 @@ class Plan:
     workers: int = 1
     devices: tuple[str, ...] = ()
     """A worker for each, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    evaluators: tuple[str, ...] = ()
+    """Who judges instead of this machine; a worker for each at least."""
     max_usd: float | None = None
     """For the whole bench: no job is begun once it is spent."""
     max_seconds: float | None = None
@@ -65,12 +68,34 @@ class Plan:
                 raise UsageError(f"no baseline {name!r}; known are {', '.join(BASELINES)}")
         if len(set(self.baselines)) != len(self.baselines) or not self.baselines:
             raise UsageError("name each baseline once, and at least one")
+        if self.evaluators:
+            self._check_elsewhere()
         if self.samples < 1 or self.workers < 1 or self.tests < 0:
             raise UsageError("samples and workers are at least 1, tests not negative")
         for name in ("limit", "sample", "max_usd", "max_seconds"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"{name} is above 0 or left out; got {value}")
+
+    def _check_elsewhere(self) -> None:
+        """See to it that nothing needs this machine."""
+        compiled = {each.kind for each in self.entrants} | set(self.baselines)
+        if here := sorted(compiled & set(MODES)):
+            raise UsageError(
+                f"{here[0]} runs torch.compile, which an evaluator does not let candidates do; "
+                "it is judged on a machine of your own, without --evaluator"
+            )
+        if self.devices:
+            raise UsageError("--devices are this machine's; an evaluator has its own")
+        if len(set(self.evaluators)) != len(self.evaluators):
+            raise UsageError("name each evaluator once; --jobs says how many tasks at a time")
+        if any(each.startswith("ray") for each in self.evaluators) and (
+            len(self.evaluators) > 1 or self.workers > 1
+        ):
+            raise UsageError(
+                "one job at a time has a cluster to itself; for several, share it: "
+                "kernelsmith serve --ray, and --evaluator http://HOST:PORT"
+            )
 
     @property
     def run_config(self) -> RunConfig:
@@ -141,7 +166,7 @@ def chosen(plan: Plan, suite: Suite) -> tuple[list[Entry], list[Absent]]:
     entries: list[Entry] = []
     absent: list[Absent] = []
     for each in suite.entries():
-        if plan.only and not any(_names(each.id, word) for word in plan.only):
+        if plan.only and not any(is_named(each.id, word) for word in plan.only):
             continue
         if isinstance(each, Absent):
             absent.append(each)
@@ -156,10 +181,16 @@ def chosen(plan: Plan, suite: Suite) -> tuple[list[Entry], list[Absent]]:
     return entries, absent
 
 
-def jobs_of(plan: Plan, suite: Suite, entries: Sequence[Entry], home: Path) -> Iterator[Job]:
-    """Task by task, so that an unfinished bench has comparable rows; fixed entrants have a seed."""
+def jobs_of(
+    plan: Plan, suite: Suite, entries: Sequence[Entry], home: Path, *, gpu: bool | None = None
+) -> Iterator[Job]:
+    """Task by task, so that an unfinished bench has comparable rows; fixed entrants have a seed.
+
+    ``gpu`` says whether tasks are judged on one; asked of this machine where absent.
+    """
     config = plan.run_config
-    gpu = config.backend not in ("cpu", "null") and has_gpu()
+    if gpu is None:
+        gpu = runs_on_gpu(config.backend)
     exam = Exam(
         backend=config.backend, effort=plan.effort, tests=plan.tests, baselines=plan.baselines,
         timeout_s=config.timeout_s,
@@ -203,7 +234,8 @@ def _rules(plan: Plan, config: RunConfig, entrant: Entrant) -> Rules:
     )
 
 
-def _names(id: str, word: str) -> bool:
+def is_named(id: str, word: str) -> bool:
+    """Whether a word means a task: its id, the last part of it, a pattern, or what is above it."""
     whole = fnmatch.fnmatchcase(id, word) or fnmatch.fnmatchcase(id, f"*/{word}")
     return whole or id.startswith(f"{word.rstrip('/')}/")
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelsmith.bench.crew import Answer, Progress, Worker
+from kernelsmith.bench.crew import Answer, Progress, Staff, Worker
 from kernelsmith.bench.entrant import SEARCH
 from kernelsmith.bench.job import Job, task_hash
 from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
@@ -75,7 +75,9 @@ class Ended:
     """Jobs that were not begun because the money was spent or the time was over."""
 
 
-def carried_out(plan: Plan, folder: Path, show: Show, *, suite: Suite | None = None) -> Ended:
+def carried_out(
+    plan: Plan, folder: Path, show: Show, *, suite: Suite | None = None, staff: Staff | None = None
+) -> Ended:
     """Do what a plan says that has not been done, and return everything that is known.
 
     Args:
@@ -83,11 +85,13 @@ def carried_out(plan: Plan, folder: Path, show: Show, *, suite: Suite | None = N
         folder: Where it lies; gone on with where it was begun before.
         show: Called after every change.
         suite: Instead of the one that the plan names.
+        staff: Workers for the evaluators that the plan names, where it names some.
 
     Raises:
         UsageError: The suite is not there, or the folder holds another bench.
         BackendUnavailable: The backend does not work here.
     """
+    assert (staff is not None) is bool(plan.evaluators)
     suite = suite or open_suite(plan.suite)
     entries, absent = chosen(plan, suite)
     plan.save(folder)
@@ -96,11 +100,13 @@ def carried_out(plan: Plan, folder: Path, show: Show, *, suite: Suite | None = N
         said = {(each.entry, each.reason) for each in known.missing}
         new = [Missing(entry=each.id, reason=each.reason) for each in absent]
         ledger.append(*(each for each in new if (each.entry, each.reason) not in said))
-        jobs = list(jobs_of(plan, suite, entries, folder))
+        gpu = None if staff is None else staff.gpu
+        jobs = list(jobs_of(plan, suite, entries, folder, gpu=gpu))
         done = {(record.key, record.task) for record in known.records}
         waiting = [job for job in jobs if (_key(job), task_hash(job.task)) not in done]
         status = Status(total=len(jobs), before=len(jobs) - len(waiting))
-        bench = _Bench(plan, folder, ledger, status, show, waiting)
+        crew = _crew(plan, folder / LOG, staff, most=max(len(waiting), 1))
+        bench = _Bench(plan, ledger, status, show, waiting, crew)
         bench.status.spent_usd = sum(each.cost.usd or 0.0 for each in known.records)
         asyncio.run(bench.go())
     if bench.fatal:
@@ -108,21 +114,32 @@ def carried_out(plan: Plan, folder: Path, show: Show, *, suite: Suite | None = N
     return Ended(results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun)
 
 
+def _crew(plan: Plan, log: Path, staff: Staff | None, *, most: int) -> list[Worker]:
+    """A worker per device, per evaluator, or as many as the plan says, and not more than jobs."""
+    if staff is None:
+        devices: tuple[str | None, ...] = plan.devices or (None,) * plan.workers
+        return [
+            Worker(f"worker{number}", log=log, device=device)
+            for number, device in enumerate(devices[:most])
+        ]
+    count = min(max(len(staff.modules), plan.workers), most)
+    return [
+        Worker(f"worker{number}", log=log, module=staff.modules[number % len(staff.modules)])
+        for number in range(count)
+    ]
+
+
 class _Bench:
     """One session."""
 
     def __init__(
-        self, plan: Plan, folder: Path, ledger: Ledger, status: Status, show: Show,
-        waiting: Sequence[Job],
+        self, plan: Plan, ledger: Ledger, status: Status, show: Show, waiting: Sequence[Job],
+        crew: Sequence[Worker],
     ) -> None:  # fmt: skip
         self._plan, self._ledger, self._show = plan, ledger, show
         self.status = status
         self._waiting = deque(waiting)
-        devices: tuple[str | None, ...] = plan.devices or (None,) * plan.workers
-        self._crew = [
-            Worker(f"worker{number}", log=folder / LOG, device=device)
-            for number, device in enumerate(devices[: max(len(waiting), 1)])
-        ]
+        self._crew = crew
         self._asked = 0
         self.stopped = False
         self.unbegun = 0

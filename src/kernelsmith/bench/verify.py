@@ -4,6 +4,7 @@ Speed is held against speed on the same device only. Elsewhere a winner can be s
 wrong, and its speed-up there is a number of its own.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -21,6 +22,7 @@ from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Ratio
 from kernelsmith.errors import SmithError, UsageError
+from kernelsmith.evaluate.evaluator import Elsewhere
 
 
 class Standing(StrEnum):
@@ -52,7 +54,7 @@ class Verified:
 
 def verified(
     results: Results, records: Sequence[Record], *, effort: str = "usual",
-    begin: Callable[[Record], None] | None = None,
+    begin: Callable[[Record], None] | None = None, place: Elsewhere | None = None,
 ) -> Iterator[Verified]:  # fmt: skip
     """Judge the winners of some records again, one after the other.
 
@@ -61,8 +63,10 @@ def verified(
         records: Those to look at; others, and those without a winner, are passed over.
         effort: How thoroughly.
         begin: Called before each.
+        place: Who judges; this machine where absent.
     """
     examiners: dict[str, Examiner] = {}
+    runner = asyncio.Runner()
     try:
         for record in records:
             if record.winner is None:
@@ -73,8 +77,8 @@ def verified(
                 task, source = task_of(results, record), results.source_of(record)
                 if record.backend not in examiners:
                     exam = Exam(backend=record.backend, effort=effort)
-                    examiners[record.backend] = Examiner(exam)
-                finding = _judged(examiners[record.backend], record, task, source)
+                    examiners[record.backend] = Examiner(exam, place)
+                finding = runner.run(_judged(examiners[record.backend], record, task, source))
             except SmithError as error:
                 yield Verified(key=record.key, standing=Standing.UNKNOWN, said=str(error))
                 continue
@@ -82,6 +86,9 @@ def verified(
     finally:
         for examiner in examiners.values():
             examiner.close()
+        if place is not None:
+            runner.run(place.close())
+        runner.close()
 
 
 def task_of(results: Results, record: Record) -> Task:
@@ -126,11 +133,11 @@ def held(record: Record, finding: Finding) -> Verified:
     )  # fmt: skip
 
 
-def _judged(examiner: Examiner, record: Record, task: Task, source: str) -> Finding:
+async def _judged(examiner: Examiner, record: Record, task: Task, source: str) -> Finding:
     if not record.rules.steps and record.entrant in (*MODES, "eager"):
-        return examiner.fixed(task, record.entrant)
+        return await examiner.fixed(task, record.entrant)
     candidate = Candidate(backend=record.backend, source=source)
-    return examiner.examine(task, candidate, None)
+    return await examiner.examine(task, candidate, None)
 
 
 def _same(one: Device, other: Device) -> bool:

@@ -54,13 +54,13 @@ def _start(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from kernelsmith.api import load_task
-    from kernelsmith.evaluate.backends.triton import has_gpu
+    from kernelsmith.evaluate.backends.here import usual_backend
     from kernelsmith.run.agency import begin, orders_of
     from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 
     backend = args.backend
     if backend == "auto":
-        backend = "triton" if has_gpu() else "cpu"
+        backend = usual_backend()
     config = replace(
         RunConfig(), backend=backend, seed=args.seed, concurrency=args.at_once,
         budget=Budget(steps=args.steps), proposer=ProposerSpec(kind="agent"),

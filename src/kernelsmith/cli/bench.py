@@ -6,10 +6,10 @@ from pathlib import Path
 from kernelsmith.cli.command import Command
 from kernelsmith.errors import UsageError
 
-_VERBS = ("show", "compare", "merge", "export", "verify", "audit")
+_VERBS = ("list", "show", "compare", "merge", "export", "verify", "audit")
 _WHAT = """\
 a suite (builtin, aten, kernelbench:PATH, folder:PATH, ...), or one of:
-show RESULTS..., compare A B, merge INTO A B..., export RESULTS FOLDER, verify RESULTS,
+list SUITE, show RESULTS..., compare A B, merge INTO A B..., export RESULTS FOLDER, verify RESULTS,
 audit FOLDER"""
 
 
@@ -104,6 +104,11 @@ def _limits(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--devices", metavar="LIST", help="a worker on each, such as 0,1,2 (the visible one)"
     )
+    group.add_argument(
+        "--evaluator", action="append", default=[], metavar="WHERE",
+        help="who judges instead of this machine: http://HOST:PORT of kernelsmith serve "
+        "(repeatable), ray, or ray://HOST:PORT",
+    )  # fmt: skip
     group.add_argument("--budget-seconds", type=float, metavar="S", help="per run")
     group.add_argument("--budget-usd", type=float, metavar="X", help="per run")
     group.add_argument("--budget-tokens", type=int, metavar="N", help="per run")
@@ -119,7 +124,7 @@ def _limits(group: argparse._ArgumentGroup) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from kernelsmith.cli import bench_results, bench_run
+    from kernelsmith.cli import bench_list, bench_results, bench_run
 
     words = args.what
     if args.resume is not None:
@@ -129,6 +134,8 @@ def _run(args: argparse.Namespace) -> int:
     if not words:
         raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
     if words[0] in _VERBS:
+        if words[0] == "list":
+            return bench_list.listed(words[1:], args)
         done: int = getattr(bench_results, words[0])(words[1:], args)
         return done
     if len(words) > 1:

@@ -14,10 +14,12 @@ from kernelsmith.bench import ledger
 from kernelsmith.bench.numbers.findings import as_json, findings
 from kernelsmith.bench.output import folder as outputs
 from kernelsmith.bench.output import tables
+from kernelsmith.bench.record import Record
 from kernelsmith.cli.live import short
 from kernelsmith.cli.options import progress
 from kernelsmith.domain.codec import encode
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.evaluator import Elsewhere
 
 
 def show(words: Sequence[str], args: argparse.Namespace) -> int:
@@ -81,10 +83,11 @@ def verify(words: Sequence[str], args: argparse.Namespace) -> int:
     records = records[: args.limit]
     if not records:
         raise UsageError("these results hold no winner to judge again")
+    place = _place(args, records)
     tell = progress()
     found = list(
         verified(
-            results, records, effort=args.effort or "usual",
+            results, records, effort=args.effort or "usual", place=place,
             begin=lambda record: tell(f"judging {record.entrant} on {record.entry} ..."),
         )
     )  # fmt: skip
@@ -111,10 +114,24 @@ def verify(words: Sequence[str], args: argparse.Namespace) -> int:
     return 1 if any(each.standing in bad for each in found) else 0
 
 
+def _place(args: argparse.Namespace, records: Sequence[Record]) -> Elsewhere | None:
+    """Who judges winners again, where it is not this machine."""
+    from kernelsmith.cli.elsewhere import elsewhere
+
+    backends = sorted({record.backend for record in records})
+    if not args.evaluator:
+        return None
+    if len(args.evaluator) > 1 or len(backends) > 1:
+        raise UsageError("winners of one backend are judged again at one evaluator at a time")
+    return elsewhere(args.evaluator[0], backends[0])
+
+
 def audit(words: Sequence[str], args: argparse.Namespace) -> int:
     """Judge kernels that others published."""
     from kernelsmith.cli.bench_audit import audited
 
+    if args.evaluator:
+        raise UsageError("an audit runs what guards refuse, so it judges on this machine only")
     (folder,) = _paths(words, least=1, most=1, said="bench audit FOLDER [--suite SUITE]")
     return audited(folder, args)
 

@@ -23,8 +23,10 @@ from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
 from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
 from kernelsmith.bench.record import Missing, Record
 from kernelsmith.bench.suite import open_suite
+from kernelsmith.cli.bench_elsewhere import staff_for
 from kernelsmith.cli.bench_results import say_corrupt
 from kernelsmith.cli.choices import config_from
+from kernelsmith.cli.elsewhere import LOCAL
 from kernelsmith.cli.live import clock_of, is_live, short
 from kernelsmith.errors import UsageError
 from kernelsmith.run.config import ProposerSpec, RunConfig, dump_config
@@ -50,6 +52,8 @@ def resumed(args: argparse.Namespace) -> int:
         changes["workers"] = args.jobs
     if args.devices:
         changes["devices"] = _words([args.devices])
+    if args.evaluator:
+        changes["evaluators"] = () if args.evaluator == [LOCAL] else tuple(args.evaluator)
     return _gone(replace(plan, **changes), args.resume, args)  # type: ignore[arg-type]
 
 
@@ -60,10 +64,11 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
         UsageError: Some of it is unknown or contradicts the rest.
     """
     whose = "llm" if args.model else "rules"
-    said = vars(args) | {"proposer": whose, "policy": None, "evaluator": None}
+    where = args.evaluator[0] if args.evaluator else None
+    said = vars(args) | {"proposer": whose, "policy": None, "evaluator": where}
     config = config_from(argparse.Namespace(**said))
-    if config.evaluator != "local":
-        raise UsageError(f"a bench judges on this machine; {args.config} names another evaluator")
+    evaluators = tuple(args.evaluator) or (config.evaluator,)
+    config = replace(config, evaluator=LOCAL)  # who judges changes no number
     if args.early_stop is not None:
         config = replace(config, budget=replace(config.budget, stale_steps=args.early_stop))
     effort = args.effort or config.confirm_effort
@@ -77,6 +82,7 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
         tests=tests, effort=effort, preset=args.preset or "",
         only=tuple(args.only), levels=tuple(args.level), limit=args.limit, sample=args.sample,
         workers=args.jobs, devices=_words([args.devices] if args.devices else []),
+        evaluators=() if evaluators == (LOCAL,) else evaluators,
         max_usd=args.max_usd, max_seconds=args.max_seconds,
     )  # fmt: skip
 
@@ -112,8 +118,9 @@ def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
     if not args.json:
         names = ", ".join(each.name for each in plan.entrants)
         print(f"{plan.suite}: {names} -> {folder}", file=sys.stderr)
+    staff = staff_for(plan)
     with _watching() as show:
-        ended = carried_out(plan, folder, show)
+        ended = carried_out(plan, folder, show, staff=staff)
     return _reported(ended, folder, args)
 
 

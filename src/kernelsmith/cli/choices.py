@@ -18,6 +18,8 @@ from kernelsmith.run.config import (
 
 MODEL = "KERNELSMITH_MODEL"
 """The variable that names a model where no option does."""
+_ADAPT_EVERY = 2
+"""Good steps between two updates, where no file says otherwise."""
 
 
 def config_from(args: argparse.Namespace) -> RunConfig:
@@ -42,6 +44,8 @@ def config_from(args: argparse.Namespace) -> RunConfig:
         config = replace(config, concurrency=args.concurrency)
     if args.seed is not None:
         config = replace(config, seed=args.seed)
+    if getattr(args, "fresh_captures", False):
+        config = replace(config, keep_captures=False)
     return within_recording(config)
 
 
@@ -74,12 +78,12 @@ def notes_on(config: RunConfig, args: argparse.Namespace) -> Iterator[str]:
 def _backend(name: str, evaluator: str) -> str:
     from kernelsmith.cli.elsewhere import LOCAL, backend_at
     from kernelsmith.evaluate.backend import known_backends
-    from kernelsmith.evaluate.backends.triton import has_gpu
+    from kernelsmith.evaluate.backends.here import usual_backend
 
     if name == "auto" and evaluator != LOCAL:
         return backend_at(evaluator)
     if name == "auto":
-        return "triton" if has_gpu() else "cpu"
+        return usual_backend()
     known = known_backends()
     if name not in known:
         raise UsageError(f"no backend {name!r}; this installation knows {', '.join(sorted(known))}")
@@ -88,6 +92,10 @@ def _backend(name: str, evaluator: str) -> str:
 
 def _proposer(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
     kind, _, path = args.proposer.partition(":")
+    if kind == "student" or (kind == "auto" and _names_folder(args, spec)):
+        return _student(args, spec)
+    if getattr(args, "adapt", False):
+        raise UsageError("--adapt changes a model's weights; name its folder: --model FOLDER")
     models = _models(args)
     if kind == "auto":
         if not models and args.config is None and os.environ.get(MODEL):
@@ -96,10 +104,41 @@ def _proposer(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
     if kind == "replay" and not path:
         raise UsageError("--proposer replay needs a recording: --proposer replay:FILE")
     if kind not in ("rules", "llm", "replay") or (path and kind != "replay"):
-        raise UsageError(f"no proposer {args.proposer!r}; known are auto, rules, llm, replay:FILE")
+        raise UsageError(
+            f"no proposer {args.proposer!r}; known are auto, rules, llm, student, replay:FILE"
+        )
     if models and kind != "llm":
         raise UsageError(f"--model goes with the proposer llm; got --proposer {args.proposer}")
     return replace(spec, kind=kind, models=models or spec.models, path=path or None)
+
+
+def _names_folder(args: argparse.Namespace, spec: ProposerSpec) -> bool:
+    """Whether the model is one in a folder; with an endpoint every name is the endpoint's."""
+    names = args.model
+    if not names and args.config is None and os.environ.get(MODEL):
+        names = [os.environ[MODEL]]
+    if not names:
+        return spec.kind == "student"
+    paths = [name.startswith((".", "/", "~")) or Path(name).is_dir() for name in names]
+    return any(paths) and not args.base_url
+
+
+def _student(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
+    """A model in a folder, as the options or the file name it."""
+    from kernelsmith.cli.extra import needs_train
+    from kernelsmith.training.serve.folder import described
+
+    if args.base_url:
+        raise UsageError("--base-url is the endpoint of a model; a student is served from here")
+    if len(args.model) > 1:
+        raise UsageError(f"a model in a folder is asked alone; got {len(args.model)} models")
+    known = spec if spec.kind == "student" else ProposerSpec()
+    [folder] = args.model or [known.path or os.environ.get(MODEL)]
+    if folder is None:
+        raise UsageError("the proposer 'student' is a model in a folder; name it: --model FOLDER")
+    adapt = known.adapt or (_ADAPT_EVERY if args.adapt else None)
+    with needs_train("a model in a folder", "transformers", "peft", "openai"):
+        return described(replace(known, kind="student", path=folder, adapt=adapt))
 
 
 def _models(args: argparse.Namespace) -> tuple[ModelConfig, ...]:

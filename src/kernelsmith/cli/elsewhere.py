@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.evaluator import Evaluator
+from kernelsmith.evaluate.evaluator import Elsewhere, Evaluator
 from kernelsmith.evaluate.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,23 +22,6 @@ LOCAL = "local"
 _UNKNOWN = "no evaluator {!r}; one is local, http://HOST:PORT, ray or ray://HOST:PORT"
 TOKEN = "KERNELSMITH_TOKEN"
 """The variable that holds the token for a server; it is written nowhere."""
-
-
-class Elsewhere(Protocol):
-    """A place to judge at, open until closed."""
-
-    @property
-    def device(self) -> Device:
-        """What is judged on there."""
-        ...
-
-    def evaluator(self, settings: Settings, *, fresh: bool = False) -> Evaluator:
-        """One way of judging there; ``fresh`` where an evaluation of before will not do."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of it."""
-        ...
 
 
 def add_evaluator(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +43,7 @@ def elsewhere(where: str, backend: str) -> Elsewhere | None:
         return None
     if _is_server(where):
         return _Server(where, backend)
-    if _is_cluster(where):
+    if is_cluster(where):
         return _Cluster(where, backend)
     raise UsageError(_UNKNOWN.format(where))
 
@@ -69,7 +52,7 @@ def backend_at(where: str) -> str:
     """The backend that a place is for: a GPU's before a processor's."""
     if _is_server(where):
         return asyncio.run(_server_backend(where))
-    if _is_cluster(where):
+    if is_cluster(where):
         return cluster(where).backend()
     raise UsageError(_UNKNOWN.format(where))
 
@@ -78,7 +61,8 @@ def _is_server(where: str) -> bool:
     return where.startswith(("http://", "https://"))
 
 
-def _is_cluster(where: str) -> bool:
+def is_cluster(where: str) -> bool:
+    """Whether a Ray cluster is meant."""
     return where == "ray" or where.startswith("ray://")
 
 

@@ -105,6 +105,8 @@ def _card(ended: Ended) -> Panel:
     rows.add_row("ended", f"{result.reason}, after {clock_of(result.elapsed_s)}")
     if result.tokens or result.usd is not None:
         rows.add_row("cost", cost_of(result.tokens, result.usd))
+    if ended.config.proposer.adapt:
+        rows.add_row("adapted", f"{ended.adapted} times to its own good steps")
     if evaluation := numbers.evaluation:
         rows.add_row("device", str(evaluation.device))
         for label in evaluation.labels:

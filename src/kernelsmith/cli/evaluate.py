@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
-from kernelsmith.cli.options import add_judging, opened_backend, progress, settings
+from kernelsmith.cli.options import add_judging, progress
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,26 +17,22 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from kernelsmith.api import load_task
     from kernelsmith.cli.card import print_card
+    from kernelsmith.cli.judging import judging
     from kernelsmith.domain.codec import dumps
     from kernelsmith.domain.evaluation import Verdict
-    from kernelsmith.evaluate.evaluator import LocalEvaluator
-    from kernelsmith.evaluate.tasks import load_candidate
 
-    chosen = settings(args)
-    candidate = load_candidate(args.candidate, args.backend)
-    baseline = load_candidate(args.baseline, args.backend) if args.baseline else None
+    files = (args.candidate,) if args.baseline is None else (args.candidate, args.baseline)
     show = progress()
-    with opened_backend(args.backend) as backend:
-        task = load_task(args.task, backend=backend)
-        show(f"judging {args.candidate.name} on {task.name} ...")
-        found = LocalEvaluator(backend, chosen).judge(task, candidate, baseline=baseline)
+    with judging(args, args.task, files) as given:
+        candidate, *beside = given.candidates
+        show(f"judging {args.candidate.name} on {given.task.name} ...")
+        found = given.judge(given.task, candidate, baseline=beside[0] if beside else None)
         show("")
     if args.json:
         print(dumps(found))
     else:
-        print_card(found, f"{args.candidate.name} on {task.name}")
+        print_card(found, f"{args.candidate.name} on {given.task.name}")
     return 0 if found.verdict is Verdict.PASSED else 1
 
 

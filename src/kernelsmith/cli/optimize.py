@@ -29,14 +29,19 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     who = parser.add_argument_group("who writes candidates")
     who.add_argument(
         "--proposer", default="auto", metavar="WHO",
-        help="auto (llm with a model, else rules), rules, llm, replay:FILE",
+        help="auto (llm or student with a model, else rules), rules, llm, student, replay:FILE",
     )  # fmt: skip
     who.add_argument(
-        "--model", action="append", default=[], metavar="NAME", help="ask this model; repeatable"
-    )
+        "--model", action="append", default=[], metavar="NAME",
+        help="ask this model; repeatable. A folder that `train` wrote is served from here",
+    )  # fmt: skip
     who.add_argument(
         "--base-url", action="append", default=[], metavar="URL",
         help="its OpenAI-compatible endpoint: one for all models, or one each",
+    )  # fmt: skip
+    who.add_argument(
+        "--adapt", action="store_true",
+        help="with a folder: an adapter of the model learns from the run's own best steps",
     )  # fmt: skip
     how = parser.add_argument_group("how to search")
     how.add_argument(
@@ -48,6 +53,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--concurrency", type=int, metavar="N", help="steps in flight (4)")
     how.add_argument("--seed", type=int, metavar="N")
+    how.add_argument(
+        "--fresh-captures", action="store_true",
+        help="ask torch's compiler anew; keep nothing of what it says (the rules)",
+    )  # fmt: skip
     add_budget(parser)
 
 
@@ -65,14 +74,14 @@ def _run(args: argparse.Namespace) -> int:
     from kernelsmith.cli.choices import config_from, notes_on
     from kernelsmith.cli.ending import report
     from kernelsmith.cli.session import is_begun, load, new_folder, optimized
-    from kernelsmith.cli.suite import run_suite, tasks_in
+    from kernelsmith.cli.suite import fitting, run_suite, tasks_in
 
     if (args.task is None) is (args.suite is None):
         raise UsageError("name one task file, or --suite FOLDER for all tasks in a folder")
     config = config_from(args)
     if args.suite is not None:
-        tasks = tasks_in(args.suite)
-        _say(notes_on(config, args))
+        tasks, left_out = fitting(tasks_in(args.suite), config)
+        _say([*notes_on(config, args), *([left_out] if left_out else [])])
         folder = args.out or new_folder(Path("runs"), args.suite.resolve().name)
         return run_suite(tasks, folder, config, as_json=args.json)
     task = load(args.task, config)

@@ -3,20 +3,22 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
+from kernelsmith.cli.elsewhere import add_evaluator
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.backend import Backend, known_backends
+from kernelsmith.evaluate.backend import known_backends
 from kernelsmith.evaluate.settings import Settings, effort
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Options of every verb that judges."""
     parser.add_argument(
-        "--backend", default="cpu", help=f"{', '.join(sorted(known_backends()))} (default: cpu)"
+        "--backend",
+        help=f"{', '.join(sorted(known_backends()))} (default: cpu, or what the evaluator is for)",
     )
+    add_evaluator(parser)
     parser.add_argument(
         "--effort",
         choices=("quick", "usual", "thorough"),
@@ -34,18 +36,6 @@ def settings(args: argparse.Namespace) -> Settings:
     if not args.timeout > 0:
         raise UsageError(f"--timeout is a number of seconds above 0; got {args.timeout}")
     return replace(effort(args.effort, args.backend), timeout_s=args.timeout)
-
-
-@contextmanager
-def opened_backend(name: str) -> Iterator[Backend]:
-    """Load a backend for the length of a command."""
-    from kernelsmith.evaluate.backend import load_backend
-
-    backend = load_backend(name)
-    try:
-        yield backend
-    finally:
-        backend.close()
 
 
 def progress() -> Callable[[str], None]:

@@ -8,11 +8,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelsmith.cli.elsewhere import Elsewhere, elsewhere, load_for
+from kernelsmith.cli.elsewhere import elsewhere, load_for
+from kernelsmith.cli.extra import needs_train
 from kernelsmith.cli.live import Say, watching
 from kernelsmith.cli.runs import read_run, write_report
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import SmithError, UsageError
+from kernelsmith.evaluate.evaluator import Elsewhere
+from kernelsmith.propose.proposer import Proposer
 from kernelsmith.report.numbers import Numbers, numbers_of
 from kernelsmith.run.config import RunConfig
 from kernelsmith.run.loop import Run
@@ -34,18 +37,26 @@ class Ended:
     result: Result
     numbers: Numbers
     report: Path
+    adapted: int = 0
+    """Times that the proposer changed its weights, over all sessions."""
 
 
 def load(path: Path, config: RunConfig) -> Task:
     """Read a task for where it is judged; for the null backend a task is one expression."""
     from kernelsmith.api import load_task
-    from kernelsmith.evaluate.tasks import read_source
 
     if config.backend == "null":
-        return Task(name=path.stem, source=read_source(path, "task"), entry="expression")
+        return expression(path)
     if place := elsewhere(config.evaluator, config.backend):
         return load_for(path, place.device)
     return load_task(path, backend=config.backend)
+
+
+def expression(path: Path) -> Task:
+    """Read a task of the null backend."""
+    from kernelsmith.evaluate.tasks import read_source
+
+    return Task(name=path.stem, source=read_source(path, "task"), entry="expression")
 
 
 def new_folder(parent: Path, name: str) -> Path:
@@ -63,7 +74,7 @@ def optimized(task: Task, folder: Path, config: RunConfig) -> Ended:
         f"{task.name} on {config.backend}, {config.search.policy} with {_who(config)} -> {folder}"
     )
     place = elsewhere(config.evaluator, config.backend)
-    proposer = make_proposer(config, folder)
+    proposer = _proposer(config, folder)
     return _session(
         task, folder, config, title,
         lambda watch: start(
@@ -79,7 +90,7 @@ def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
     place = elsewhere(config.evaluator, config.backend)
     if place is not None:
         _refuse_other_device(folder, place)
-    proposer = make_proposer(config, folder)
+    proposer = _proposer(config, folder)
     return _session(
         task, folder, config, f"{task.name} on {config.backend}, resumed -> {folder}",
         lambda watch: resume(
@@ -88,6 +99,17 @@ def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
         ),
         place,
     )  # fmt: skip
+
+
+def _proposer(config: RunConfig, folder: Path) -> Proposer:
+    """Whoever writes candidates; a student is opened here, since ``run`` knows no training."""
+    if config.proposer.kind != "student":
+        return make_proposer(config, folder)
+    with needs_train("a model in a folder"):
+        from kernelsmith.training.serve.student import Student
+
+        known = read_run(folder).adapted if is_begun(folder) else {}
+        return Student(config, folder, known=known)
 
 
 def _judges(place: Elsewhere | None, config: RunConfig) -> Judges | None:
@@ -125,7 +147,10 @@ def _session(
         except SmithError as error:
             raise type(error)(f"{error}{_left_behind(folder)}") from error
     numbers, report = _reported(folder)
-    return Ended(task=task, config=config, result=result, numbers=numbers, report=report)
+    adapted = len(read_run(folder).adapted) if config.proposer.adapt else 0
+    return Ended(
+        task=task, config=config, result=result, numbers=numbers, report=report, adapted=adapted
+    )
 
 
 def _reported(folder: Path) -> tuple[Numbers, Path]:
@@ -147,6 +172,9 @@ def _left_behind(folder: Path) -> str:
 
 def _who(config: RunConfig) -> str:
     models = ", ".join(model.name for model in config.proposer.models)
+    if config.proposer.kind == "student":
+        how = ", adapting" if config.proposer.adapt else ""
+        return f"the model in {config.proposer.path}{how}"
     return models if config.proposer.kind == "llm" else config.proposer.kind
 
 

@@ -69,6 +69,36 @@ def tasks_in(suite: Path) -> list[tuple[str, Path]]:
     return found
 
 
+def fitting(
+    tasks: Sequence[tuple[str, Path]], config: RunConfig
+) -> tuple[list[tuple[str, Path]], str]:
+    """The tasks that are meant for the run's backend, and in one line what is left out.
+
+    A task that brings a CUDA kernel along is there to be ported; elsewhere it is left out, unless
+    the folder holds nothing else. Where kernels are ported, the rules have nothing for the others.
+    """
+    from kernelsmith.propose.rules.maca.family import BACKENDS
+
+    ports = config.backend in BACKENDS
+    if config.backend == "null" or (ports and config.proposer.kind != "rules"):
+        return list(tasks), ""
+    kept = [each for each in tasks if _brings_cuda(each[1]) is ports]
+    if not kept or len(kept) == len(tasks):
+        return list(tasks), ""
+    count = len(tasks) - len(kept)
+    why = "bring no CUDA kernel along" if ports else "bring a CUDA kernel along, to be ported"
+    return kept, f"left out for the backend {config.backend!r}: tasks that {why} ({count})"
+
+
+def _brings_cuda(path: Path) -> bool:
+    from kernelsmith.propose.rules.maca.family import cuda_in
+
+    try:
+        return cuda_in(path.read_text(encoding="utf-8")) is not None
+    except (OSError, ValueError, SyntaxError):
+        return False  # its own run says what is wrong with it
+
+
 def share(budget: Budget, results: Sequence[Result], waiting: int) -> Budget | None:
     """The next task's even share of what is left; none where something is used up."""
     used = {

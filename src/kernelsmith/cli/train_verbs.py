@@ -11,6 +11,7 @@ from pathlib import Path
 from kernelsmith.cli.elsewhere import LOCAL, elsewhere
 from kernelsmith.cli.session import load as load_task
 from kernelsmith.cli.suite import tasks_in
+from kernelsmith.cli.train_teach import teach
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import load_backend
@@ -18,17 +19,18 @@ from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.harness import JUDGE
 from kernelsmith.propose.models import ModelConfig
 from kernelsmith.run.config import EFFORTS, Budget, ProposerSpec, RunConfig
+from kernelsmith.run.journal import read
 from kernelsmith.run.pool import LocalPool
 from kernelsmith.run.proposers import make_proposer
 from kernelsmith.run.simulated import JUDGE as SIMULATED
 from kernelsmith.run.simulated import SimulatedEvaluator
-from kernelsmith.run.start import Judges, settings_of
+from kernelsmith.run.start import JOURNAL, Judges, settings_of
 from kernelsmith.training.data.build import HELD_OUT, RL, SFT, Recipe, build
 from kernelsmith.training.data.filters import Filter
 from kernelsmith.training.data.rows import Row, read_rows, write_rows
 from kernelsmith.training.data.sample import Stage
 from kernelsmith.training.data.steps import read_samples
-from kernelsmith.training.evolve import OpenJudges, evolve
+from kernelsmith.training.evolve import OpenJudges, evolve, quick_run
 from kernelsmith.training.forms.algebra import AlgebraTeacher
 from kernelsmith.training.forms.form import form_named
 from kernelsmith.training.recipes.config import Lora, TrainConfig, load_config, preset
@@ -104,7 +106,7 @@ def grpo(args: argparse.Namespace) -> int:
 
 def cycle(args: argparse.Namespace) -> int:
     """The whole loop."""
-    from kernelsmith.training.cycle import Cycle, CycleConfig, Parts, quick_run
+    from kernelsmith.training.cycle import Cycle, CycleConfig, Parts
     from kernelsmith.training.measure import table_of, to_json
 
     run = replace(quick_run(), backend=args.backend, effort=_effort(args), confirm_effort="quick")
@@ -130,7 +132,6 @@ def cycle(args: argparse.Namespace) -> int:
 
 def measure(args: argparse.Namespace) -> int:
     """Compare models."""
-    from kernelsmith.training.cycle import quick_run
     from kernelsmith.training.measure import ask_all, best_scores, skill_of, table_of, to_json
     from kernelsmith.training.recipes.model import load
     from kernelsmith.training.serve.proposer import StudentProposer
@@ -188,37 +189,34 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def adapt(args: argparse.Namespace) -> int:
-    """Optimize one task while an adapter learns."""
-    from kernelsmith.training.adapt import AdaptConfig, Adapting
-    from kernelsmith.training.cycle import quick_run
+    """Optimize one task while an adapter learns: ``optimize --adapt`` at training's effort."""
     from kernelsmith.training.measure import best_scores
-    from kernelsmith.training.recipes.model import load
-    from kernelsmith.training.serve.proposer import StudentProposer
-    from kernelsmith.training.serve.server import ModelServer
+    from kernelsmith.training.serve.folder import described
+    from kernelsmith.training.serve.student import Student
 
-    model, tokens = load(args.model)
-    form = form_named(args.form, args.backend)
-    adapting = None
-    if not args.no_adapt:
-        adapting = Adapting(model, tokens, form, AdaptConfig(every=args.every))
-        model = adapting.model
-    with ModelServer(model, tokens, turn=_turn(args, args.backend)) as server:
-        if adapting is not None:
-            adapting.lock = server.lock
-        asked = ModelConfig(name=server.name, base_url=server.url, max_tokens=args.max_tokens)
-        run = replace(
-            quick_run(), backend=args.backend, seed=args.seed, effort=_effort(args),
-            budget=Budget(steps=args.steps), proposer=ProposerSpec(kind="llm", models=(asked,)),
-        )  # fmt: skip
-        noted = adapting.noted if adapting is not None else None
-        evolve([load_task(args.task, run)], args.out, run,
-               lambda task, folder: StudentProposer(asked, form, noted=noted),
-               judges=_judges(args, run))  # fmt: skip
+    spec = described(ProposerSpec(
+        kind="student", path=str(args.model), form=args.form,
+        models=(ModelConfig(name="student", max_tokens=args.max_tokens),),
+        adapt=None if args.no_adapt else args.every,
+    ))  # fmt: skip
+    run = replace(
+        quick_run(), backend=args.backend, seed=args.seed, effort=_effort(args), proposer=spec,
+        budget=Budget(steps=args.steps), evaluator=args.evaluator or LOCAL,
+    )  # fmt: skip
+    students: list[Student] = []
+
+    def opened(task: Task, folder: Path) -> Student:
+        journal = folder / JOURNAL
+        known = read(journal).adapted if journal.is_file() else {}
+        students.append(Student(run, folder, known=known))
+        return students[-1]
+
+    evolve([load_task(args.task, run)], args.out, run, opened, judges=_judges(args, run))
     [scores] = best_scores(args.out).values()
     print(f"best score {max(scores):.3f} after {args.steps} steps -> {args.out}")
-    if adapting is not None and adapting.losses:
-        first, last = adapting.losses[0], adapting.losses[-1]
-        print(f"adapted {len(adapting.losses)} times: loss {first:.3f} to {last:.3f}")
+    losses = [loss for each in students for loss in each.losses]
+    if losses:
+        print(f"adapted {len(losses)} times: loss {losses[0]:.3f} to {losses[-1]:.3f}")
     return 0
 
 
@@ -407,6 +405,7 @@ def _say(text: str) -> None:
 
 
 VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "data": data, "sft": sft, "grpo": grpo, "cycle": cycle, "measure": measure, "serve": serve,
-    "adapt": adapt, "anatomy": anatomy, "export": export, "import": import_, "weights": weights,
+    "teach": teach, "data": data, "sft": sft, "grpo": grpo, "cycle": cycle, "measure": measure,
+    "serve": serve, "adapt": adapt, "anatomy": anatomy, "export": export, "import": import_,
+    "weights": weights,
 }  # fmt: skip

@@ -8,7 +8,7 @@ class Device:
     """Named well enough that a number measured on it can be compared with another."""
 
     kind: str
-    """``cpu``, ``cuda``, ``maca`` or ``null``."""
+    """``cpu``, ``cuda``, ``maca``, ``maca-emulated`` or ``null``; ``none`` only builds."""
     name: str
     cores: int | None = None
     """Cores in use (CPU only)."""

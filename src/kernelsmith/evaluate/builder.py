@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -21,6 +22,22 @@ from kernelsmith.evaluate.sandbox.process import Child, Zygote
 from kernelsmith.kernels.building import DEFAULT_FLAGS, DEVICE_KINDS, BuildRequest
 
 _LIMITS = Limits(memory_bytes=8 << 30, scratch_bytes=1 << 30, threads=256)
+ALL_HEADERS = "#include <torch/extension.h>\n"
+FEW_HEADERS = """\
+#pragma once
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+"""
+"""What functions on tensors need of ``torch/extension.h``. The rest of it, modules, optimisers and
+data loaders, costs as much again: whoever includes it instantiates its templates, precompiled or
+not, even in an empty file."""
+NEEDS_ALL = re.compile(
+    r"not a member of .(?:torch|at|c10|py|pybind11)\b|has not been declared|incomplete type"
+    r"|default argument given|redefinition of|No such file"
+)
+"""What a compiler says where few headers (or, with kernels, one file for all) were not enough."""
 
 
 class BuildFailed(Exception):
@@ -93,49 +110,74 @@ class Builder:
             raise BuildFailed(
                 f"this backend builds C++; {request.kind} needs the cuda or maca backend"
             )
-        command, readable = self._command(request)
-        key = hashlib.sha256(
-            f"{request.key} {self.version} {_cpu()} {command}".encode()
-        ).hexdigest()
-        stored = self._cache / "builds" / f"{key}.so"
+        if request.kind == "cpp":
+            return self._built(request, [], [])
+        few, more = (self._header_place(request.flags, few=few) for few in (True, False))
+        if not self._stored(request, _extending(request, more)).exists():
+            try:
+                return self._extension(request, few)
+            except BuildFailed as error:
+                if not NEEDS_ALL.search(str(error)):
+                    raise
+        return self._extension(request, more)
+
+    def _extension(self, request: BuildRequest, header: Path) -> Artifact:
+        if not self._stored(request, _extending(request, header)).exists():
+            self._precompile(header, request.flags)
+        return self._built(request, _extending(request, header), [header.parent])
+
+    def _built(self, request: BuildRequest, more: list[str], readable: list[Path]) -> Artifact:
+        stored = self._stored(request, more)
         if stored.exists():
             return sealed(stored.read_bytes())
         content = self._run(
-            {"files": {"kernel.cpp": request.source}, "command": command, "outputs": ["kernel.so"]},
+            {
+                "files": {"kernel.cpp": request.source},
+                "command": self._command(request, more),
+                "outputs": ["kernel.so"],
+            },
             readable,
         )["kernel.so"]
         store(stored, content)
         return sealed(content)
 
-    def _command(self, request: BuildRequest) -> tuple[list[str], list[Path]]:
-        base = [self.compiler, *DEFAULT_FLAGS]
-        tail = ["-fPIC", "-shared", "kernel.cpp", "-o", "kernel.so"]
-        if request.kind == "cpp":
-            return [*base, *request.flags, *tail], []
-        header = self._torch_header(request.flags)
-        name = f"-DTORCH_EXTENSION_NAME={request.name}"
-        include = ["-include", str(header), *_torch_flags()]
-        return [*base, *request.flags, *include, name, *tail, *_torch_libraries()], [header.parent]
+    def _stored(self, request: BuildRequest, more: list[str]) -> Path:
+        """Where a build is kept: under the hash of all that decides what comes out."""
+        text = f"{request.key} {self.version} {_cpu()} {self._command(request, more)}"
+        return self._cache / "builds" / f"{hashlib.sha256(text.encode()).hexdigest()}.so"
 
-    def _torch_header(self, flags: Sequence[str]) -> Path:
-        """Torch's headers, precompiled once per compiler and flags: minutes become seconds."""
-        command = [self.compiler, *DEFAULT_FLAGS, *flags, *_torch_flags(), "-fPIC"]
-        key = hashlib.sha256(f"{command} {self.version} {_cpu()}".encode()).hexdigest()[:32]
-        folder = self._cache / "headers" / key
-        header = folder / "torch_all.h"
-        if not (folder / "torch_all.h.gch").exists():
-            text = "#include <torch/extension.h>\n"
-            built = self._run(
-                {
-                    "files": {"torch_all.h": text},
-                    "command": [*command, "-x", "c++-header", "torch_all.h", "-o", "pre.gch"],
-                    "outputs": ["pre.gch"],
-                },
-                [],
-            )
-            store(header, text.encode())
-            store(folder / "torch_all.h.gch", built["pre.gch"])
-        return header
+    def _command(self, request: BuildRequest, more: list[str]) -> list[str]:
+        libraries = _torch_libraries() if more else []
+        return [
+            self.compiler, *DEFAULT_FLAGS, *request.flags, *more, "-fPIC", "-shared", "kernel.cpp",
+            "-o", "kernel.so", *libraries,
+        ]  # fmt: skip
+
+    def _header_place(self, flags: Sequence[str], *, few: bool) -> Path:
+        """Where torch's headers lie precompiled, for one compiler and set of flags."""
+        text = FEW_HEADERS if few else ALL_HEADERS
+        identity = f"{self._precompiling(flags)} {self.version} {_cpu()} {text}"
+        folder = hashlib.sha256(identity.encode()).hexdigest()[:32]
+        return self._cache / "headers" / folder / ("torch_few.h" if few else "torch_all.h")
+
+    def _precompiling(self, flags: Sequence[str]) -> list[str]:
+        return [self.compiler, *DEFAULT_FLAGS, *flags, *_torch_flags(), "-fPIC"]
+
+    def _precompile(self, header: Path, flags: Sequence[str]) -> None:
+        """Do once what would take every build a minute."""
+        made = header.with_name(f"{header.name}.gch")
+        if made.exists():
+            return
+        text = FEW_HEADERS if header.name == "torch_few.h" else ALL_HEADERS
+        command = [*self._precompiling(flags), "-x", "c++-header", header.name, "-o", "pre.gch"]
+        message: dict[str, object] = {
+            "files": {header.name: text}, "command": command, "outputs": ["pre.gch"]
+        }  # fmt: skip
+        built = self._run(message, [])
+        store(header, text.encode())
+        if text == FEW_HEADERS:  # whoever includes torch's own finds no more than this
+            store(header.parent / "torch" / "extension.h", text.encode())
+        store(made, built["pre.gch"])
 
     def _run(
         self, message: dict[str, object], readable: Sequence[Path], *, worker: str = "compiling"
@@ -174,6 +216,13 @@ def default_cache() -> Path:
     if chosen:
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelsmith"
+
+
+def _extending(request: BuildRequest, header: Path) -> list[str]:
+    """What a torch extension needs on the command line besides."""
+    place = [f"-I{header.parent}"] if header.name == "torch_few.h" else []
+    name = f"-DTORCH_EXTENSION_NAME={request.name}"
+    return ["-include", str(header), *place, *_torch_flags(), name]
 
 
 def _torch_flags() -> list[str]:

@@ -12,6 +12,10 @@ from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.cuda.nvml import LIBRARY, ComputeMode, Gpu, Nvml, mps_running
 from kernelsmith.evaluate.guards.sampler import open_sampler
 from kernelsmith.evaluate.machine import Machine, measure
+from kernelsmith.evaluate.nvcc.cute import PACKAGE, cute_version
+from kernelsmith.evaluate.nvcc.profiler import PARAMETERS, counters_permitted
+from kernelsmith.evaluate.torch_build import installed_torch, torch_build
+from kernelsmith.evaluate.untested import CUTE, NCU, UNTESTED
 from kernelsmith.kernels.toolkit import find_toolkit
 
 
@@ -36,6 +40,8 @@ class Diagnosis:
     tools: tuple[Finding, ...]
     walls: tuple[Finding, ...]
     machine: Machine | None
+    untested: tuple[tuple[str, str], ...] = UNTESTED
+    """What never ran on its hardware here, each with what there is of it."""
 
     @property
     def is_usable(self) -> bool:
@@ -49,6 +55,7 @@ class Diagnosis:
             ("NVIDIA GPUs", [str(each) for each in self.gpus]),
             ("tools", [str(each) for each in self.tools]),
             ("sandbox and sampler", [str(each) for each in self.walls]),
+            ("untested: never ran on its hardware", [f"{a}: {b}" for a, b in self.untested]),
         ]
         if self.machine is not None:
             noise = self.machine.noise
@@ -161,7 +168,30 @@ def _mps() -> Finding:
 
 def _tools() -> tuple[Finding, ...]:
     names = ("g++", "clang++", "nvcc", "nvidia-smi", "compute-sanitizer", "ncu", "mxcc", "mx-smi")
-    return (*(_tool(name) for name in names), _nvrtc())
+    return (*(_tool(name) for name in names), _nvrtc(), *_counters(), _cute(), _torch())
+
+
+def _counters() -> tuple[Finding, ...]:
+    """Said only where there is a driver to ask."""
+    if not PARAMETERS.exists():
+        return ()
+    permitted = counters_permitted()
+    detail = f"open to ncu; {NCU}" if permitted else "the driver keeps them to root; ncu is not run"
+    return (Finding(name="performance counters", usable=permitted, detail=detail),)
+
+
+def _cute() -> Finding:
+    version = cute_version()
+    detail = f"{version}; {CUTE}" if version else f"not installed: pip install {PACKAGE}"
+    return Finding(name="CuTe DSL", usable=version is not None, detail=detail)
+
+
+def _torch() -> Finding:
+    facts = installed_torch()
+    if not facts.version:
+        return Finding(name="torch", usable=False, detail="not installed")
+    detail = f"{facts.version}, built for {torch_build(facts)}"
+    return Finding(name="torch", usable=True, detail=detail)
 
 
 def _nvrtc() -> Finding:

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import EvaluationLost
@@ -28,6 +29,23 @@ class Evaluator(Protocol):
             UsageError: The task cannot be judged.
             EvaluationLost: Judging failed for reasons of ours, repeatedly.
         """
+        ...
+
+
+class Elsewhere(Protocol):
+    """A place to judge at that is not this process: a server, a cluster. Open until closed."""
+
+    @property
+    def device(self) -> Device:
+        """What is judged on there."""
+        ...
+
+    def evaluator(self, settings: Settings, *, fresh: bool = False) -> Evaluator:
+        """One way of judging there; ``fresh`` where an evaluation of before will not do."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it."""
         ...
 
 

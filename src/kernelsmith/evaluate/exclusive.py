@@ -13,7 +13,7 @@ class DeviceLock:
 
     def __init__(self, device: str, folder: Path | None = None) -> None:
         where = folder or Path(tempfile.gettempdir())
-        self._path = where / f"kernelsmith-{os.getuid()}-{device}.lock"
+        self.path = where / f"kernelsmith-{os.getuid()}-{device}.lock"
 
     @contextlib.contextmanager
     def shared(self) -> Iterator[None]:
@@ -31,7 +31,7 @@ class DeviceLock:
     def _held(self, kind: int) -> Iterator[None]:
         # Each holder opens the file anew: flock belongs to the open file, so threads of one
         # process exclude each other too, and a killed process lets go by itself.
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, kind)
             yield

@@ -118,6 +118,7 @@ class Judge:
                 self._guard(baseline)
             timing = self._through(candidate, baseline, findings)
             self._sanitize(candidate, findings)
+            self._profile(candidate, findings)
         except ProgramFailed as failed:
             verdict, message = failed.verdict, failed.message
         return Evaluation(
@@ -205,6 +206,15 @@ class Judge:
                 if not clean:
                     findings.labels.pop(LabelName.ROBUST, None)
                     findings.labels[LabelName.FRAGILE] = f"{tool}: {said}"[:1000]
+
+    def _profile(self, candidate: Candidate, findings: _Findings) -> None:
+        """Read the device's counters, for the next proposer; no verdict rests on them."""
+        look = getattr(self._backend, "profiled", None)
+        if not self._settings.sanitize or look is None:
+            return
+        with findings.stage("profile"):
+            for each in look(self._task, candidate):
+                findings.log = (*findings.log, (f"ncu {each.kernel[:80]}", str(each)))
 
     def _check(self, candidate: Candidate, workload: Workload, findings: _Findings) -> None:
         task = self._task

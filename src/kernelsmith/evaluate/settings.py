@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from kernelsmith.evaluate.hardware import uses_gpu
 from kernelsmith.evaluate.timing.sampling import StopRule
 
 _STOP = StopRule(target_width=0.10, max_pairs=5, budget_s=15.0)
@@ -68,7 +69,7 @@ class Settings:
     robust: bool = True
     """Whether odd strides, extremes, empty and size-one inputs are tried."""
     sanitize: bool = False
-    """Whether a pass is run once more under a sanitizer, where the backend has one: champions."""
+    """Whether a pass runs once more under a sanitizer and a profiler, if there are: champions."""
 
     def __post_init__(self) -> None:
         if self.trials < 5:
@@ -84,7 +85,7 @@ def effort(name: str, backend: str = "cpu") -> Settings:
     there a search makes do with one pair, and champions get pairs until one per cent is reached.
     """
     usual = Settings()
-    if backend in ("triton", "cuda", "maca"):
+    if uses_gpu(backend):
         stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
         if name == "quick":
             return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))

@@ -128,6 +128,11 @@ def measurements(evaluation: Evaluation, task: Task, *, detailed: bool = True) -
         )
     lines += _rooflines(evaluation, held)
     lines += [
+        f"- counters: {clip(name.removeprefix('ncu '), 80)}: {clip(said, 300)}"
+        for name, said in evaluation.device_log
+        if name.startswith("ncu ")
+    ]
+    lines += [
         f"- label {each.name.value}{': ' if each.reason else ''}{clip(each.reason, 300)}"
         for each in evaluation.labels
     ]

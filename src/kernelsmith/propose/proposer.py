@@ -21,8 +21,11 @@ class Proposer(Protocol):
         """
         ...
 
-    def learn(self, step: Step) -> None:
-        """Take note of what became of a proposal; called in the order of the asks."""
+    def learn(self, step: Step) -> str | None:
+        """Take note of what became of a proposal; called in the order of the asks.
+
+        Returns the hash of its weights where it has just changed them: the journal keeps it.
+        """
         ...
 
     async def close(self) -> None:

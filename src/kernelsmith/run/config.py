@@ -12,7 +12,7 @@ from kernelsmith.run.toml import from_table, to_table, to_toml
 from kernelsmith.search.config import SearchConfig
 
 EFFORTS = ("quick", "usual", "thorough")
-PROPOSERS = ("rules", "llm", "agent", "replay")
+PROPOSERS = ("rules", "llm", "student", "agent", "replay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,13 @@ class ProposerSpec:
     models: tuple[ModelConfig, ...] = ()
     """For ``llm``. Keys stay in the environment and are written nowhere."""
     path: str | None = None
-    """The recording, for ``replay``."""
+    """The recording, for ``replay``; the folder with the model, for ``student``."""
+    form: str | None = None
+    """How a student is asked; as its folder says where absent."""
+    weights: str | None = None
+    """Hash of a student's weights, so that a run is not gone on with by another model."""
+    adapt: int | None = None
+    """Good steps between two updates of a student's adapter; absent: its weights stay."""
 
     def __post_init__(self) -> None:
         if self.kind not in PROPOSERS:
@@ -78,6 +84,10 @@ class ProposerSpec:
             raise UsageError("the proposer 'llm' needs at least one model")
         if self.kind == "replay" and not self.path:
             raise UsageError("the proposer 'replay' needs the path of a recording")
+        if self.kind == "student" and (not self.path or len(self.models) > 1):
+            raise UsageError("the proposer 'student' needs the path of one model's folder")
+        if self.adapt is not None and (self.kind != "student" or self.adapt < 1):
+            raise UsageError("adapt is a number of steps, for a model in a folder: --model FOLDER")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +112,8 @@ class RunConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
     remeasure: Remeasure = Remeasure()
     proposer: ProposerSpec = ProposerSpec()
+    keep_captures: bool = True
+    """Whether what torch's compiler told the rules is kept, with the run and in a cache."""
     prompt: PromptOptions = field(default_factory=PromptOptions)
 
     def __post_init__(self) -> None:

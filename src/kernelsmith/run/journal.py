@@ -122,6 +122,10 @@ class Journal:
         number = step.brief.number
         self._append({"step": number, "at": round(at_s, 3), "body": self._packed(step)})
 
+    def append_adapted(self, number: int, weights: str) -> None:
+        """Write down that the proposer has other weights since step ``number``: their hash."""
+        self._append({"adapted": number, "weights": weights})
+
     def append_drained(self, number: int) -> None:
         """Write down that everything before ask ``number`` was told before it was asked."""
         self._append({"drained": number})
@@ -223,6 +227,7 @@ def read(path: Path) -> Recorded:
         proposals=reader.proposals,
         judged=reader.judged,
         drained=tuple(reader.drained),
+        adapted=reader.adapted,
         sessions=tuple(reader.sessions),
         elapsed_s=reader.elapsed_s,
     )
@@ -237,6 +242,7 @@ class _Reader:
         self.proposals: dict[int, Proposal] = {}
         self.judged: dict[tuple[int, Stage], Judged] = {}
         self.drained: list[int] = []
+        self.adapted: dict[int, str] = {}
         self.sessions: list[Session] = []
         self.elapsed_s = 0.0
         self._unpacker = Unpacker()
@@ -262,6 +268,8 @@ class _Reader:
             self.judged[int(str(content["judged"])), judged.stage] = judged
         elif "drained" in content:
             self.drained.append(int(str(content["drained"])))
+        elif "adapted" in content:
+            self.adapted[int(str(content["adapted"]))] = str(content["weights"])
         elif "resumed" in content:
             self.sessions.append(_session(content))
         else:

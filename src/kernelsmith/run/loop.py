@@ -66,6 +66,7 @@ class Run:
         self._steps = recorded.steps if recorded else ()
         self._drained = set(recorded.drained) if recorded else set()
         self._recorded_final = recorded.final if recorded else None
+        self._adapted = dict(recorded.adapted) if recorded else {}
         self._begun = clock() - (recorded.elapsed_s if recorded else 0.0)
         self._work = Workshop(
             task=task, search=search, proposer=proposer, evaluator=evaluator, confirmer=confirmer,
@@ -169,7 +170,7 @@ class Run:
                 f"step {step.brief.number} of {self.folder} does not replay: the journal was "
                 f"written by another version of the search; go on with that one"
             )
-        self._proposer.learn(step)
+        self._learn(step)
         self._tally.add(step)
 
     async def _tell_next(self) -> bool:
@@ -212,7 +213,7 @@ class Run:
         )
         del self._flying[brief.number]
         self._journal.append_step(step, at_s=self._elapsed)
-        self._proposer.learn(step)
+        self._learn(step)
         self._tally.add(step)
         if placement.is_best:
             self._write_best(self.search.best, confirmed=False)
@@ -221,6 +222,14 @@ class Run:
             coverage=self.search.coverage, elapsed_s=self._elapsed,
         )  # fmt: skip
         self._committer.announce(progress)
+
+    def _learn(self, step: Step) -> None:
+        """Pass a step on; weights that it changed are written down once."""
+        number = step.brief.number
+        weights = self._proposer.learn(step)
+        if weights is not None and number not in self._adapted:
+            self._adapted[number] = weights
+            self._journal.append_adapted(number, weights)
 
     def _is_champion(self, attempt: Attempt) -> bool:
         """Whether it would be the run's best, and is to be measured again before it is."""

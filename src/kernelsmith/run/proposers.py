@@ -9,6 +9,7 @@ from kernelsmith.propose.agent import AgentProposer
 from kernelsmith.propose.mailbox import Mailbox
 from kernelsmith.propose.proposer import Proposer
 from kernelsmith.propose.replay import ReplayProposer
+from kernelsmith.run.captures import capturing
 from kernelsmith.run.config import RunConfig
 from kernelsmith.run.journal import read
 
@@ -35,8 +36,14 @@ def make_proposer(config: RunConfig, folder: Path) -> Proposer:
     if spec.kind == "replay":
         assert spec.path is not None
         return replayed(Path(spec.path))
+    if spec.kind == "student":  # training opens it, and training imports this package
+        raise UsageError("a model in a folder is asked by kernelsmith optimize and resume only")
     hurried = not asks_compiler(config)
-    return _loaded("rules")(config.backend, in_flight=config.concurrency, hurried=hurried)
+    found = capturing(config, folder)
+    return _loaded("rules")(
+        config.backend, in_flight=config.concurrency, hurried=hurried, shelf=found.shelf,
+        lock=found.lock,
+    )  # fmt: skip
 
 
 def asks_compiler(config: RunConfig) -> bool:

@@ -81,6 +81,8 @@ class Recorded:
     """By number and stage; for ``FINAL`` the number is that of the steps told before it."""
     drained: tuple[int, ...] = ()
     """Numbers that were asked only after all earlier ones had been told: ends of budgets."""
+    adapted: dict[int, str] = field(default_factory=dict)
+    """Steps after which the proposer changed its weights, with the hash of what they became."""
     sessions: tuple[Session, ...] = ()
     """Later ones; the first is the header's."""
     elapsed_s: float = 0.0

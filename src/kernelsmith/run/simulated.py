@@ -16,7 +16,7 @@ from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.domain.timing import Pair, Ratio, Timing, WorkloadTiming
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.backends.null import Expression
+from kernelsmith.evaluate.backends.null import Expression, NoValue
 
 JUDGE = "simulated/1"
 DEVICE = Device(kind="null", name="simulated clock")
@@ -64,6 +64,8 @@ class SimulatedEvaluator:
                 verdict, message = Verdict.WRONG, "the outputs differ"
         except SyntaxError as error:
             verdict, message = Verdict.BUILD_FAILED, f"line 1: {error.msg}"
+        except NoValue as error:
+            verdict, message = Verdict.CRASHED, str(error)
         return Evaluation(
             task=task.name,
             candidate=candidate.id,
@@ -84,7 +86,10 @@ class SimulatedEvaluator:
                 ) from error
             rng = np.random.default_rng(0)
             inputs = {name: rng.normal(size=32) for name in expression.inputs}
-            self._references[task.source] = expression, inputs, expression(inputs)
+            try:
+                self._references[task.source] = expression, inputs, expression(inputs)
+            except NoValue as error:
+                raise UsageError(f"task {task.name!r} has no value: {error}") from error
         return self._references[task.source]
 
 

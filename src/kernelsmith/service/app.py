@@ -22,6 +22,7 @@ from kernelsmith.service.door import Door, Refused
 from kernelsmith.service.fleet import Fleet
 from kernelsmith.service.limits import Limits, TooMuch
 from kernelsmith.service.metrics import Labels, Metrics
+from kernelsmith.service.page import page
 from kernelsmith.service.queue import Queue
 from kernelsmith.service.store import KeyTaken
 from kernelsmith.service.wire import MAX_KEY, Request, ServerInfo, Ticket, read_json, read_requests
@@ -57,7 +58,7 @@ class Service:
 def make_app(service: Service) -> FastAPI:
     """Put the routes together."""
     app = FastAPI(
-        title="Kernel-Smith evaluation service", version=__version__, redoc_url=None,
+        title="Kernel-Smith evaluation service", version=__version__, redoc_url=None, docs_url=None,
         description="Judges candidates on tasks; see docs/service.md.",
     )  # fmt: skip
     queue, fleet, door, metrics = service.queue, service.fleet, service.door, service.metrics
@@ -144,7 +145,9 @@ def make_app(service: Service) -> FastAPI:
     async def cancel_by_key(key: str = _KEY, client: str = admitted) -> Response:
         """The same by the key that it was submitted under."""
         id = queue.id_of(client, key)
-        return _ticket(None if id is None else await queue.cancel(client, id))
+        if id is None:
+            raise Refused(404, "not_found", "no request of yours has this key")
+        return _ticket(await queue.cancel(client, id))
 
     @app.post(
         "/v1/stream", tags=["requests"], openapi_extra=schema.body("Ids"),
@@ -179,6 +182,11 @@ def make_app(service: Service) -> FastAPI:
         """Counts, spans and gauges for Prometheus."""
         del client
         return Response(metrics.text(_gauges(service)), media_type="text/plain; version=0.0.4")
+
+    @app.get("/docs", include_in_schema=False)
+    async def described() -> Response:
+        """What can be asked, for people."""
+        return Response(page(app.openapi()), media_type="text/html; charset=utf-8")
 
     _add_errors(app, metrics)
     app.add_middleware(Counting, metrics=metrics)
@@ -289,6 +297,11 @@ def _gauges(service: Service) -> list[tuple[str, str, list[tuple[Labels, float]]
     return [
         ("queued", "Requests that wait.", list(depths.items()) or [((), 0.0)]),
         ("posts", "Posts by state.", states),
+        (
+            "quarantined",
+            "Candidates that are not tried any more.",
+            [((), float(len(service.queue.quarantined())))],
+        ),
     ]
 
 

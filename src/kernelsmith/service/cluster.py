@@ -11,6 +11,7 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from kernelsmith.domain.codec import Json
 from kernelsmith.errors import BackendUnavailable, SmithError, UsageError
+from kernelsmith.evaluate.hardware import uses_gpu
 from kernelsmith.service.process import Patience, Post, WorkerDied
 from kernelsmith.service.station import (
     Hello,
@@ -23,7 +24,6 @@ from kernelsmith.service.station import (
     to_json,
 )
 
-_GPU_BACKENDS = frozenset({"triton"})
 _TYPE = "accelerator_type:"
 
 
@@ -92,7 +92,7 @@ class Cluster:
             UsageError: The cluster has several types of GPU, or nothing to judge on.
         """
         resources = _resources()
-        if backend in _GPU_BACKENDS:
+        if uses_gpu(backend):
             types = sorted(each.removeprefix(_TYPE) for each in resources if _TYPE in each)
             if gpu_type is None and len(types) > 1:
                 raise UsageError(
@@ -117,7 +117,7 @@ class Cluster:
             "max_restarts": 0,  # whoever lost an answer must know
             "scheduling_strategy": "SPREAD",
         }
-        if post.backend in _GPU_BACKENDS:
+        if uses_gpu(post.backend):
             options["num_gpus"] = 1
             if self._gpu_type is not None:
                 options["accelerator_type"] = self._gpu_type

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from kernelsmith.errors import BackendUnavailable, UsageError
 from kernelsmith.evaluate.backend import known_backends
+from kernelsmith.evaluate.backends.here import usual_backend
 from kernelsmith.evaluate.backends.triton import has_gpu
-from kernelsmith.evaluate.cuda.nvml import Nvml
+from kernelsmith.evaluate.cuda.nvml import LIBRARY, Nvml
+from kernelsmith.evaluate.hardware import Hardware, hardware_of
 from kernelsmith.service.process import Post
 
 
@@ -21,11 +23,13 @@ def chosen_backends(asked: Sequence[str]) -> list[str]:
             raise UsageError(
                 f"no backend {name!r}; this installation knows {', '.join(sorted(known))}"
             )
-    return list(dict.fromkeys(asked)) or ["triton" if has_gpu() else "cpu"]
+    return list(dict.fromkeys(asked)) or [usual_backend()]
 
 
-def posts_for(backends: Sequence[str], judges: int) -> list[Post]:
-    """One post per device and judge: a GPU each for ``triton``, this machine's cores for others.
+def posts_for(backends: Sequence[str], judges: int, *, library: str = LIBRARY) -> list[Post]:
+    """One post per device and judge: a GPU each for those on NVIDIA's, else this machine.
+
+    Several backends on one GPU take turns there: whoever times owns it.
 
     Raises:
         BackendUnavailable: The driver does not answer.
@@ -33,8 +37,8 @@ def posts_for(backends: Sequence[str], judges: int) -> list[Post]:
     posts = []
     for backend in backends:
         places: list[dict[str, str]] = [{}]
-        if backend == "triton" and has_gpu():
-            places = [{"CUDA_VISIBLE_DEVICES": uuid} for uuid in _gpus()]
+        if hardware_of(backend) is Hardware.NVIDIA and has_gpu():
+            places = [{"CUDA_VISIBLE_DEVICES": uuid} for uuid in _gpus(library)]
         posts += [(backend, place) for place in places for _ in range(judges)]
     return [
         Post(backend=backend, number=number, environment=place)
@@ -42,8 +46,8 @@ def posts_for(backends: Sequence[str], judges: int) -> list[Post]:
     ]
 
 
-def _gpus() -> list[str]:
-    nvml = Nvml()
+def _gpus(library: str) -> list[str]:
+    nvml = Nvml(library)
     try:
         found = [gpu.uuid for gpu in nvml.devices()]
     finally:

@@ -83,6 +83,10 @@ class Station:
             UsageError: There is none of this name.
         """
         self._backend = load_backend(backend)
+        if not getattr(self._backend, "runs", True):
+            said = self._backend.device().name
+            self._backend.close()
+            raise BackendUnavailable(f"backend {backend!r}: {said}")
         self._by_settings: OrderedDict[Settings, _Shared] = OrderedDict()
         self._scrub = Scrub()
 

@@ -14,7 +14,7 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.models import ModelConfig
-from kernelsmith.run.config import Budget, ProposerSpec, Remeasure, RunConfig
+from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 from kernelsmith.training.data.build import HELD_OUT, RL, SFT, Recipe, build
 from kernelsmith.training.data.rows import read_rows
 from kernelsmith.training.evolve import MakeProposer, OpenJudges, evolve
@@ -214,14 +214,6 @@ class Cycle:
             budget=Budget(steps=steps), proposer=proposer,
             remeasure=replace(self._config.run.remeasure, final=0),
         )  # fmt: skip
-
-
-def quick_run() -> RunConfig:
-    """Evolutions for training: many steps, each measured once, nothing confirmed."""
-    return RunConfig(
-        concurrency=2, effort="quick", confirm_effort="quick",
-        remeasure=Remeasure(champions=False, gain=False, final=0),
-    )  # fmt: skip
 
 
 def _remembered(path: Path, said: list[str]) -> list[str]:

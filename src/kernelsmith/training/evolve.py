@@ -9,7 +9,7 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.proposer import Proposer
-from kernelsmith.run.config import RunConfig
+from kernelsmith.run.config import Remeasure, RunConfig
 from kernelsmith.run.journal import read
 from kernelsmith.run.loop import Run
 from kernelsmith.run.result import Result
@@ -18,6 +18,14 @@ from kernelsmith.run.start import JOURNAL, Judges, resume, start
 MakeProposer = Callable[[Task, Path], Proposer]
 OpenJudges = Callable[[AsyncExitStack], Judges]
 """Opens judges for one run, and says to the stack how they are closed."""
+
+
+def quick_run() -> RunConfig:
+    """Evolutions for training: many steps, each measured once, nothing confirmed."""
+    return RunConfig(
+        concurrency=2, effort="quick", confirm_effort="quick",
+        remeasure=Remeasure(champions=False, gain=False, final=0),
+    )  # fmt: skip
 
 
 def evolve(

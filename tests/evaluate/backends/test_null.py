@@ -67,6 +67,36 @@ def test_an_expression_cannot_reach_beyond_arithmetic():
     assert "can be called" in found.message
 
 
+@pytest.mark.parametrize(
+    "source", ["-" * 5000 + "x", "x" + "**x" * 3000, "x" + " + x" * 9000, "x\0", "9" * 5000, "'x'"]
+)
+def test_what_cannot_be_read_does_not_build(source):
+    assert judged(source).verdict is Verdict.BUILD_FAILED
+
+
+@pytest.mark.parametrize("source", ["maximum(x)", "sum(x, 7)", "1 / 0", "maximum", "(0 - x)**1j"])
+def test_what_has_no_value_fails_as_the_candidate_and_not_as_the_judge(source):
+    assert judged(source).verdict in (Verdict.CRASHED, Verdict.BUILD_FAILED)
+
+
+def test_numbers_that_would_grow_without_end_are_cut_short():
+    found = judged("x + y + 0 * 9**9**9**9")
+    assert found.verdict is Verdict.CRASHED
+    assert "OverflowError" in found.message
+
+
+def test_an_expression_cannot_write_into_its_inputs():
+    found = judged("maximum(x, y, x) + y")
+    assert found.verdict is Verdict.BUILD_FAILED
+    assert "too many arguments of maximum" in found.message
+
+
+def test_a_task_without_a_value_is_the_users_mistake():
+    task = Task(name="none", source="x + sum(x, 7)", entry="expression")
+    with pytest.raises(UsageError, match="no value: AxisError"):
+        judge(task, Candidate(backend="null", source="x"), backend=NullBackend(), settings=QUICK)
+
+
 def test_a_shortcut_that_needs_positive_inputs_is_wrong():
     task = Task(name="clip", source="maximum(x, 0)", entry="expression")
     candidate = Candidate(backend="null", source="x * 1")

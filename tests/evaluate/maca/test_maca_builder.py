@@ -12,6 +12,7 @@ from kernelsmith.evaluate.builder import BuildFailed
 from kernelsmith.evaluate.maca import metax
 from kernelsmith.evaluate.maca.builder import MacaBuilder
 from kernelsmith.evaluate.sandbox.process import Zygote
+from kernelsmith.evaluate.untested import METAX
 from kernelsmith.kernels.building import BuildRequest
 from kernelsmith.kernels.toolkit import find_maca
 
@@ -115,7 +116,7 @@ def test_with_the_compiler_alone_candidates_are_built_and_not_judged(home, monke
         assert not backend.timed
         assert not backend.runs
         assert "no MetaX GPU" in backend.device().name
-        assert ("state", metax.UNTESTED) in backend.device().versions
+        assert ("state", METAX) in backend.device().versions
     finally:
         backend.close()
 

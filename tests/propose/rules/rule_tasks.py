@@ -90,4 +90,12 @@ UNKNOWN = {
     "used again": a_task("return x / x.mean()"),
     "inputs that are no tensors": a_task("return x * y", names="x, y", inputs="torch.rand(3), 2.5"),
     "keep the reduced dimension": a_task("return x - x.mean(dim=-1)"),
+    "inputs of one size, not 'y'": a_task(
+        "return x * y.mean(dim=(2, 3), keepdim=True)",
+        names="x, y", inputs="torch.randn(2, 3, 4, 4), torch.randn(2, 3, 6, 6)",
+    ),
+    "'y' lies over rows of several": a_task(
+        "return x.mean(dim=(2, 3), keepdim=True) * x * y",
+        names="x, y", inputs="torch.randn(2, 3, 4, 4), torch.randn(2, 3, 4, 1)",
+    ),
 }  # fmt: skip

@@ -4,6 +4,9 @@ import math
 import random
 import subprocess
 import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from rule_briefs import Painted, a_brief, a_proposer, a_step, an_exemplar, painted, proposed
@@ -55,6 +58,16 @@ def test_what_it_prefers_is_better_than_what_a_draw_gives():
         better.append(gain_of(rest[best]) - sum(map(gain_of, rest)) / len(rest))
     assert sum(better) / len(better) > 0.3
     assert min(better) > 0
+
+
+def test_several_threads_fit_without_a_warning_to_anyone():
+    # One value at both ends: the length runs into its bound, which scikit-learn warns of.
+    known = [replace(each, gain=float(at % 2)) for at, each in enumerate(trials(12))]
+    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("always")
+        found = list(pool.map(lambda _: expected(known, [a_point()], SPACES), range(24)))
+    assert all(each is not None for each in found)
+    assert not [str(each.message) for each in said if "onverge" in each.category.__name__]
 
 
 def test_the_same_measurements_give_the_same_expectation():

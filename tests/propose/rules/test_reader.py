@@ -1,10 +1,12 @@
 """What the rules recognise, and what they say of the rest."""
 
 import ast
+from dataclasses import replace
 
 import pytest
 from rule_tasks import KNOWN, UNKNOWN, a_task
 
+from kernelsmith.domain.task import Workload
 from kernelsmith.propose.rules.graph import Kind, NotRecognised, Shape
 from kernelsmith.propose.rules.plan import onlines, plan
 from kernelsmith.propose.rules.reader import read_graph
@@ -73,3 +75,28 @@ def test_a_product_stays_the_librarys_and_its_bias_is_fused():
 def test_every_known_task_is_read(name):
     ast.parse(KNOWN[name].source)
     assert read_graph(KNOWN[name]).nodes
+
+
+def test_an_input_named_differently_but_as_large_is_read():
+    task = a_task("return x * y", names="x, y", inputs="torch.randn(a, 8), torch.randn(b, 8)")
+    source = task.source.replace("def get_inputs():", "def get_inputs(a=4, b=4):")
+    same = (Workload(), Workload(name="more", arguments=(("a", 9), ("b", 9))))
+    assert read_graph(replace(task, source=source, workloads=same)).inputs == ("x", "y")
+    apart = (*same, Workload(name="apart", arguments=(("a", 9), ("b", 3))))
+    with pytest.raises(NotRecognised, match="inputs of one size, not 'y'"):
+        read_graph(replace(task, source=source, workloads=apart))
+
+
+@pytest.mark.parametrize(
+    "inputs", ["torch.randn(5, 67) * torch.rand(5, 1)", "torch.rand(5, 1) * torch.randn(5, 67) + 1"]
+)
+def test_a_spread_per_row_does_not_make_an_input_narrow(inputs):
+    task = a_task("return x + y", names="x, y", inputs=f"{inputs}, torch.randn(5, 67)")
+    assert not read_graph(task).has_rows
+
+
+def test_a_narrow_input_before_a_wide_one_is_one_value_per_row():
+    task = a_task("return x * y", names="x, y", inputs="torch.rand(5, 1), torch.randn(5, 67)")
+    assert {n.text: n.shape for n in read_graph(task).nodes if n.text} == {
+        "x": Shape.ROW, "y": Shape.FULL,
+    }  # fmt: skip

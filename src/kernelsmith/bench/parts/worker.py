@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 from kernelsmith.bench.job import Job, Workbench, done
@@ -46,8 +48,7 @@ def _say(answers: TextIO, what: dict[str, object]) -> None:
     answers.flush()
 
 
-async def _serve(answers: TextIO) -> None:
-    bench = Workbench()
+async def _serve(answers: TextIO, bench: Workbench) -> None:
     try:
         while line := await asyncio.to_thread(sys.stdin.readline):
             job = decode(json.loads(line), Job)
@@ -69,14 +70,25 @@ async def _serve(answers: TextIO) -> None:
         await bench.close()
 
 
-def main() -> None:
-    """Serve until the input ends or someone asks for the end."""
+def main(opened: Callable[[], Workbench] = Workbench) -> None:
+    """Serve until the input ends or someone asks for the end.
+
+    Args:
+        opened: Makes what jobs are done on, before there is a loop.
+    """
     # Whoever started it may be killed; then nobody waits for its answers.
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     # What libraries print must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    asyncio.run(_serve(answers))
+    try:
+        bench = opened()
+    except SmithError as error:
+        sys.stdin.readline()
+        _say(answers, {"fatal": str(error)})
+    else:
+        with suppress(asyncio.CancelledError):  # asked to end while others judged for it
+            asyncio.run(_serve(answers, bench))
     answers.close()
     os._exit(0)  # a thread may still wait for the next line
 

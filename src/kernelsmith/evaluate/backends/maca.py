@@ -9,8 +9,9 @@ from pathlib import Path
 from kernelsmith.errors import BackendUnavailable
 from kernelsmith.evaluate.backend import Backend
 from kernelsmith.evaluate.maca.builder import MacaBuilder
-from kernelsmith.evaluate.maca.metax import UNTESTED, look
+from kernelsmith.evaluate.maca.metax import look
 from kernelsmith.evaluate.sandbox.process import Zygote
+from kernelsmith.evaluate.untested import METAX
 
 
 def MacaBackend() -> Backend:
@@ -36,6 +37,6 @@ def MacaBackend() -> Backend:
     module = import_module("kernelsmith.evaluate.nvcc.compile_only")
     only: Backend = module.CompileOnlyBackend(
         "maca", missing=f"{missing}; candidates are built for {found.sdk.arch} and not run",
-        open_builder=open_builder, tools=(("mxcc", str(found.sdk.mxcc)), ("state", UNTESTED)),
+        open_builder=open_builder, tools=(("mxcc", str(found.sdk.mxcc)), ("state", METAX)),
     )  # fmt: skip
     return only

@@ -29,6 +29,7 @@ _FUNCTIONS = {
     "maximum": np.maximum, "minimum": np.minimum, "exp": np.exp, "sqrt": np.sqrt,
     "abs": np.abs, "tanh": np.tanh, "sum": np.sum, "mean": np.mean,
 }  # fmt: skip
+_MOST_ARGUMENTS = {"maximum": 2, "minimum": 2, "sum": 2, "mean": 2}
 _ALLOWED = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Load, ast.Constant, ast.Call,
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd,
@@ -37,29 +38,70 @@ _NO_STATE = State(keys=(), leaves=())
 _TENSOR = {"t": 0}
 
 
+class NoValue(ArithmeticError):
+    """An expression that was parsed has no value, such as ``maximum(x)``."""
+
+
 class Expression:
-    """One parsed expression, restricted to arithmetic: it cannot reach anything."""
+    """One parsed expression, restricted to arithmetic: it cannot reach anything.
+
+    Raises:
+        SyntaxError: The source is none, or is nested too deeply to be read.
+    """
 
     def __init__(self, source: str) -> None:
-        tree = ast.parse(source.strip(), mode="eval")
-        for node in ast.walk(tree):
-            if not isinstance(node, _ALLOWED):
-                raise SyntaxError(f"{type(node).__name__} is not arithmetic")
-            if isinstance(node, ast.Call) and not (
-                isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
-            ):
-                raise SyntaxError(f"only {', '.join(_FUNCTIONS)} can be called")
+        try:
+            tree = ast.parse(source.strip(), mode="eval")
+            self._code = compile(_restricted(tree), "expression", "eval")
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError("too deeply nested") from error
+        except (ValueError, OverflowError) as error:
+            raise SyntaxError(str(error)) from error
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         self.inputs = tuple(sorted(names - set(_FUNCTIONS)))
-        self._code = compile(tree, "expression", "eval")
-        said = re.search(r"#\s*us:\s*([\d.]+)", source)
+        said = re.search(r"#\s*us:\s*(\d+\.?\d*|\.\d+)", source)
         operators = sum(isinstance(n, ast.BinOp | ast.UnaryOp | ast.Call) for n in ast.walk(tree))
         self.cost_us = float(said[1]) if said else float(max(operators, 1))
 
     def __call__(self, values: Mapping[str, Array]) -> Array:
-        """Evaluate on named vectors."""
-        with np.errstate(all="ignore"):
-            return np.asarray(eval(self._code, {"__builtins__": {}}, {**_FUNCTIONS, **values}))
+        """Evaluate on named vectors.
+
+        Raises:
+            NoValue: There is nothing that it could be.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                found = eval(self._code, {"__builtins__": {}}, {**_FUNCTIONS, **values})
+            value = np.asarray(found)
+        except (ArithmeticError, TypeError, ValueError, MemoryError, RecursionError) as error:
+            raise NoValue(f"{type(error).__name__}: {error}") from error
+        if value.dtype.kind not in "biuf":
+            raise NoValue(f"{value.dtype} is no real number")
+        return value
+
+
+def _restricted(tree: ast.Expression) -> ast.Expression:
+    """The same with numbers that cannot grow: ``9**9**9`` as integers would never be done."""
+    for node in ast.walk(tree):
+        if not isinstance(node, _ALLOWED):
+            raise SyntaxError(f"{type(node).__name__} is not arithmetic")
+        if isinstance(node, ast.Constant) and not isinstance(node.value, int | float):
+            raise SyntaxError(f"{node.value!r} is not a number")
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name not in _FUNCTIONS:
+                raise SyntaxError(f"only {', '.join(_FUNCTIONS)} can be called")
+            if len(node.args) > _MOST_ARGUMENTS.get(name, 1):  # numpy's next one is written to
+                raise SyntaxError(f"too many arguments of {name}")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp):
+            for side in (node.left, node.right):
+                while isinstance(side, ast.UnaryOp):
+                    side = side.operand
+                if isinstance(side, ast.Constant):
+                    assert isinstance(side.value, int | float)
+                    side.value = float(side.value)
+    return tree
 
 
 class NullOracle:
@@ -107,9 +149,12 @@ class NullOracle:
                 name: leaf.tensor.values
                 for name, leaf in zip(self._expression.inputs, each.leaves, strict=True)
             }
-            eager = self._expression(values).astype(np.float32)
             wide = {name: value.astype(np.float64) for name, value in values.items()}
-            exact = self._expression(wide).astype(np.float64)
+            try:
+                eager = self._expression(values).astype(np.float32)
+                exact = self._expression(wide).astype(np.float64)
+            except NoValue as error:
+                raise UsageError(f"the task's expression has no value: {error}") from error
             answer = Answer(
                 path="out", exact=Tensor("float64", exact), eager=Tensor("float32", eager)
             )
@@ -219,7 +264,10 @@ class NullLane:
         for slot in slots:
             leaves = self._sets[slot].leaves
             values = {n: leaf.tensor.values for n, leaf in zip(self._names, leaves, strict=True)}
-            self._kept.append(self._expression(values).astype(np.float32))
+            try:
+                self._kept.append(self._expression(values).astype(np.float32))
+            except NoValue as error:
+                raise ProgramFailed(Verdict.CRASHED, str(error)) from error
         elapsed = _IDLE_US + len(self._kept) * self._expression.cost_us
         return Launches(
             elapsed_us=elapsed * (1 + 0.002 * self._jitter.random()),

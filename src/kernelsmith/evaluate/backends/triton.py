@@ -1,27 +1,38 @@
-"""The Triton backend: an NVIDIA GPU where this machine has one, else Triton's interpreter."""
+"""The Triton backend: a GPU that the judge can time on where there is one, else the interpreter."""
 
 import ctypes
 import os
 import platform
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from pathlib import Path
 
 from kernelsmith.domain.device import Device
 from kernelsmith.errors import BackendUnavailable, UsageError
 from kernelsmith.evaluate.backend import Backend
-from kernelsmith.evaluate.backends.cpu import CpuBackend, processor
+from kernelsmith.evaluate.backends.cpu import CpuBackend, processor, version_of
+from kernelsmith.evaluate.maca.metax import look
+from kernelsmith.evaluate.torch_build import (
+    Maker,
+    TorchBuild,
+    installed_torch,
+    torch_build,
+    triton_version,
+)
+from kernelsmith.evaluate.untested import AMD, HUAWEI, METAX
 
 CHOICE = "KERNELSMITH_TRITON"
 """The variable that forces ``gpu`` or ``interpreter``; without it this machine decides."""
+_UNTIMED = {Maker.AMD: AMD, Maker.HUAWEI: HUAWEI, Maker.METAX: METAX}
+"""Builds of torch that reach no NVIDIA GPU, and what to say of their own hardware."""
 _CONTROL = Path("/dev/nvidiactl")
 _DRIVER = "libcuda.so.1"
 
 
 def TritonBackend() -> Backend:
-    """Open the GPU, or the interpreter where there is none.
+    """Open the GPU, or the interpreter where there is none that the judge can time on.
 
     Raises:
-        BackendUnavailable: Triton is not installed.
+        BackendUnavailable: Triton is not installed, or torch is for other hardware than is here.
         UsageError: ``KERNELSMITH_TRITON`` names neither.
     """
     if util.find_spec("triton") is None:
@@ -29,8 +40,22 @@ def TritonBackend() -> Backend:
             "backend 'triton' needs Triton, which is not installed; "
             "try: pip install 'kernelsmith[triton]'"
         )
-    if not has_gpu():
-        return InterpreterBackend()
+    facts = installed_torch()
+    build = torch_build(facts)
+    nvidia = has_gpu()
+    if build.maker is Maker.METAX and os.environ.get(CHOICE) != "interpreter":
+        found = look()
+        if found.missing() is None:
+            module = import_module("kernelsmith.evaluate.maca.backend")
+            metax: Backend = module.TritonOnMetaX(found)
+            return metax
+    if not nvidia:
+        return InterpreterBackend(build)
+    if build.maker in _UNTIMED:
+        raise BackendUnavailable(
+            f"backend 'triton' cannot time here: torch {facts.version} is built for {build}, which "
+            f"the judge knows nothing of; to check kernels without timing: {CHOICE}=interpreter"
+        )
     opened: Backend = import_module("kernelsmith.evaluate.cuda.backend").CudaBackend()
     return opened
 
@@ -61,17 +86,26 @@ class InterpreterBackend(CpuBackend):
     _preload = (*CpuBackend._preload, "triton", "kernelsmith.evaluate.worker.interpreted")
     _program = "kernelsmith.evaluate.worker.interpreted:serve"
 
+    def __init__(self, build: TorchBuild | None = None, *, cache: Path | None = None) -> None:
+        super().__init__(cache=cache)
+        self.build = build or torch_build(installed_torch())
+
     def device(self) -> Device:
-        """Name the processor, and say that nothing here is a GPU."""
+        """Name the processor, and say whose hardware torch is for where nothing runs on that."""
+        build = self.build
+        aside = f"; torch is built for {build}" if build.maker in _UNTIMED else ""
+        state = _UNTIMED.get(build.maker)
         return Device(
             kind="cpu",
-            name=f"{processor()} (Triton interpreter)",
+            name=f"{processor()} (Triton interpreter{aside})",
             cores=self.cores,
             versions=(
-                ("triton", metadata.version("triton")),
-                ("torch", metadata.version("torch")),
+                ("triton", triton_version()),
+                ("torch", version_of("torch")),
+                *(((build.stack, build.version),) if build.version else ()),
                 ("python", platform.python_version()),
                 ("kernel", platform.release()),
+                *((("state", state),) if state else ()),
             ),
             sandbox=self._sandbox,
         )

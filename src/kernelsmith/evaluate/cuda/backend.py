@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
+from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import BackendUnavailable, UsageError
@@ -24,9 +25,12 @@ from kernelsmith.evaluate.cuda.nvml import ComputeMode, Gpu, Nvml, mps_running
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.nvcc.profiler import Profile as Profiled
+from kernelsmith.evaluate.nvcc.profiler import find_ncu, profiled
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Child, Zygote
+from kernelsmith.evaluate.torch_build import triton_version
 
 _WORKER = "kernelsmith.evaluate.worker.cuda"
 _PRELOAD = (
@@ -36,6 +40,7 @@ _PRELOAD = (
     f"{_WORKER}.program",
     f"{_WORKER}.reference",
     f"{_WORKER}.template",
+    "kernelsmith.evaluate.worker.compiling",
 )
 _LIMITS = Limits(memory_bytes=None, scratch_bytes=1 << 30, threads=1024, open_files=4096)
 _SHARING = {"pid": "the driver takes two processes of the same number for one and the same"}
@@ -147,6 +152,17 @@ class CudaBackend:
             )
         return self._speeds
 
+    def profiled(self, task: Task, candidate: Candidate) -> list[Profiled]:
+        """What the device's counters say of a pass; nothing where ncu may not read them."""
+        tool = find_ncu()
+        if tool is None:
+            return []
+        with self.exclusive():
+            return profiled(
+                self.zygote, tool, task, candidate.source, devices=self._device_files(),
+                readable=self._watched_folders(),
+            )  # fmt: skip
+
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Checks use the device, and whoever times must have it alone: the same lock."""
@@ -175,8 +191,16 @@ class CudaBackend:
         """What the driver needs of ``/dev``."""
         return _device_files()
 
+    def _folders(self) -> list[Path]:
+        """What the driver and the compilers need besides the system's folders."""
+        return list(_toolchain())
+
+    def _watched_folders(self) -> list[Path]:
+        """What a candidate needs that runs by itself, compilers included."""
+        return self._folders()
+
     def _spawn(self, worker: str, without: dict[str, str] | None = None) -> Child:
-        readable = [*_toolchain()]
+        readable = self._folders()
         if worker == "program" and "triton" in self._libraries and self._template.exists():
             readable.append(self._template)
         return self.zygote.spawn(
@@ -204,14 +228,14 @@ class CudaBackend:
     @cached_property
     def _template(self) -> Path:
         """A cache that holds Triton's own helpers; candidates read it and cannot write it."""
-        versions = f"{_version('triton')} {platform.python_version()} {self.gpu.name}"
+        versions = f"{triton_version()} {platform.python_version()} {self.gpu.name}"
         name = hashlib.sha256(versions.encode()).hexdigest()[:16]
         place = self._cache / "triton" / name
         if place.exists():
             return place
         child = self.zygote.spawn(
             entry=f"{_WORKER}.template:serve", profile=Profile.BUILD, limits=_LIMITS,
-            readable=list(_toolchain()), devices=self._device_files(),
+            readable=self._folders(), devices=self._device_files(),
         )  # fmt: skip
         try:
             files = child.call({"do": "compile"}, timeout_s=_COMPILE_S)["files"]

@@ -15,14 +15,17 @@ from pathlib import Path
 
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Kernel
+from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.cuda.nvml import ComputeMode, Gpu, Snapshot
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.maca.builder import MacaBuilder
-from kernelsmith.evaluate.maca.metax import UNTESTED, MetaX
+from kernelsmith.evaluate.maca.metax import MetaX
 from kernelsmith.evaluate.nvcc.backend import CudaCppBackend
 from kernelsmith.evaluate.nvcc.lane import CudaLane
 from kernelsmith.evaluate.nvcc.report import demangled
 from kernelsmith.evaluate.sandbox.process import Zygote
+from kernelsmith.evaluate.torch_build import triton_version
+from kernelsmith.evaluate.untested import METAX
 from kernelsmith.evaluate.worker.cuda.driver import LIBRARY
 
 
@@ -68,15 +71,10 @@ class MacaLane(CudaLane):
         ]
 
 
-class OnMetaX(CudaCppBackend):
-    """MACA C++ on the first MetaX GPU."""
+class MetaXBackend(CudaBackend):
+    """What holds for every kind of source on the first MetaX GPU."""
 
-    name = "maca"
-
-    def __init__(self, found: MetaX, *, cache: Path | None = None) -> None:
-        super().__init__(cache=cache)
-        self._found = found
-        self._maca_builders: dict[int, MacaBuilder] = {}
+    _found: MetaX
 
     @cached_property
     def gpu(self) -> Gpu:
@@ -91,13 +89,41 @@ class OnMetaX(CudaCppBackend):
             versions=(
                 ("torch", self._found.torch_version),
                 ("maca", self._found.torch),
+                *self._tools(),
                 ("mxcc", str(self._found.sdk.mxcc)),
                 ("python", platform.python_version()),
                 ("kernel", platform.release()),
-                ("state", UNTESTED),
+                ("state", METAX),
             ),
             sandbox=self._sandbox,
         )
+
+    def _device_files(self) -> list[Path]:
+        return list(self._found.devices)
+
+    def _folders(self) -> list[Path]:
+        return [*super()._folders(), *self._found.sdk.folders]
+
+    def _environment(self) -> dict[str, str]:
+        chosen = {"MACA_CACHE_PATH": "/tmp/maca", **super()._environment()}
+        for name in ("MACA_PATH", "CUCC_PATH", "CUDA_PATH", "MACA_VISIBLE_DEVICES"):
+            if value := os.environ.get(name):
+                chosen[name] = value
+        bridge = self._found.sdk.bridge
+        if bridge is not None and (bridge / "lib" / "libcuda.so").exists():
+            chosen[LIBRARY] = str(bridge / "lib" / "libcuda.so")
+        return chosen
+
+
+class OnMetaX(MetaXBackend, CudaCppBackend):
+    """MACA C++ on the first MetaX GPU."""
+
+    name = "maca"
+
+    def __init__(self, found: MetaX, *, cache: Path | None = None) -> None:
+        super().__init__(cache=cache)
+        self._found = found
+        self._maca_builders: dict[int, MacaBuilder] = {}
 
     def lane(self, name: str, *, timeout_s: float, oracle: DeviceOracle | None = None) -> CudaLane:
         """Open an empty program in a process of its own."""
@@ -113,15 +139,16 @@ class OnMetaX(CudaCppBackend):
     def _open_maca(self, zygote: Zygote) -> MacaBuilder:
         return MacaBuilder(zygote, cache=self._cache, sdk=self._found.sdk)
 
-    def _device_files(self) -> list[Path]:
-        return list(self._found.devices)
+    def _tools(self) -> tuple[tuple[str, str], ...]:
+        return ()
 
-    def _environment(self) -> dict[str, str]:
-        chosen = {"MACA_CACHE_PATH": "/tmp/maca", **super()._environment()}
-        for name in ("MACA_PATH", "CUCC_PATH", "CUDA_PATH", "MACA_VISIBLE_DEVICES"):
-            if value := os.environ.get(name):
-                chosen[name] = value
-        bridge = self._found.sdk.bridge
-        if bridge is not None and (bridge / "lib" / "libcuda.so").exists():
-            chosen[LIBRARY] = str(bridge / "lib" / "libcuda.so")
-        return chosen
+
+class TritonOnMetaX(MetaXBackend):
+    """Triton kernels on the first MetaX GPU, by MetaX's build of Triton."""
+
+    def __init__(self, found: MetaX, *, cache: Path | None = None) -> None:
+        super().__init__(cache=cache)
+        self._found = found
+
+    def _tools(self) -> tuple[tuple[str, str], ...]:
+        return (("triton", triton_version()),)

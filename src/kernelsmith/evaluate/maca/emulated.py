@@ -1,8 +1,9 @@
 """An NVIDIA device that stands in for MetaX's: the same checks, and no word about speed."""
 
+from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Library
+from kernelsmith.domain.task import Library, Task
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.guards.policy import Violation, judge_coverage
@@ -10,6 +11,8 @@ from kernelsmith.evaluate.maca.builder import EmulatedBuilder
 from kernelsmith.evaluate.nvcc.backend import CudaCppBackend
 from kernelsmith.evaluate.nvcc.lane import CudaLane
 from kernelsmith.evaluate.nvcc.owned import coverage_of
+from kernelsmith.evaluate.nvcc.profiler import Profile
+from kernelsmith.evaluate.nvcc.sanitizer import Examined
 from kernelsmith.evaluate.sandbox.process import Zygote
 
 IMITATED = "a MetaX C500 (waves of 64, 64 KiB of shared memory)"
@@ -58,6 +61,16 @@ class OnNvidia(CudaCppBackend):
             self._spawn("program"), oracle, threads=1, timeout_s=timeout_s, name=name,
             template=None, settled=self._settled, builder=self.builder,
         )  # fmt: skip
+
+    def examined(self, task: Task, candidate: Candidate) -> list[Examined]:
+        """Nothing: a sanitizer would look at the emulation, not at the candidate."""
+        del task, candidate
+        return []
+
+    def profiled(self, task: Task, candidate: Candidate) -> list[Profile]:
+        """Nothing: the counters would be those of the wrong device."""
+        del task, candidate
+        return []
 
     def _open_builder(self, zygote: Zygote) -> EmulatedBuilder:
         return EmulatedBuilder(zygote, cache=self._cache, arch=self.arch, toolkit=self._toolkit)

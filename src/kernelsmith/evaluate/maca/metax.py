@@ -7,13 +7,11 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
+from kernelsmith.evaluate.torch_build import Maker, installed_torch, torch_build
 from kernelsmith.kernels.toolkit import Maca, find_maca
 
-UNTESTED = "never ran on MetaX hardware here: untested"
-_VERSION = re.compile(r"\+metax([\d.]+)")
 _TIMEOUT_S = 20.0
 
 
@@ -45,16 +43,13 @@ class MetaX:
 
 def look() -> MetaX:
     """Ask the package, the tools and the file system; torch itself is not imported."""
-    try:
-        version = metadata.version("torch")
-    except metadata.PackageNotFoundError:
-        version = ""
-    built = _VERSION.search(version)
+    facts = installed_torch()
+    build = torch_build(facts)
     files = [Path("/dev/mxcd"), *sorted(Path("/dev/dri").glob("renderD*"))]
     return MetaX(
         sdk=find_maca(),
-        torch=built[1] if built else "",
-        torch_version=version,
+        torch=build.version if build.maker is Maker.METAX else "",
+        torch_version=facts.version,
         device=device_name(),
         devices=tuple(path for path in files if path.exists()),
     )

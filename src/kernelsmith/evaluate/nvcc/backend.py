@@ -68,8 +68,11 @@ class CudaCppBackend(CudaBackend):
         with self.exclusive():
             return examined(
                 self.zygote, tool, task, candidate.source, devices=self._device_files(),
-                readable=self._toolkit.folders,
+                readable=self._watched_folders(),
             )  # fmt: skip
+
+    def _watched_folders(self) -> list[Path]:
+        return [*super()._watched_folders(), *self._toolkit.folders]
 
     def _open_builder(self, zygote: Zygote) -> CudaBuilder:
         return CudaBuilder(zygote, cache=self._cache, arch=self.arch, toolkit=self._toolkit)

@@ -12,7 +12,16 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelsmith.domain.evaluation import Kernel
-from kernelsmith.evaluate.builder import Artifact, Builder, BuildFailed, sealed, store
+from kernelsmith.evaluate.builder import (
+    ALL_HEADERS,
+    FEW_HEADERS,
+    NEEDS_ALL,
+    Artifact,
+    Builder,
+    BuildFailed,
+    sealed,
+    store,
+)
 from kernelsmith.evaluate.nvcc.report import built_kernels, warnings
 from kernelsmith.evaluate.nvcc.split import Unsplittable, split
 from kernelsmith.evaluate.sandbox.process import Zygote
@@ -21,7 +30,6 @@ from kernelsmith.kernels.building import BuildRequest
 from kernelsmith.kernels.commands import HOOK, HOOK_SOURCE
 from kernelsmith.kernels.toolkit import Toolkit, find_toolkit
 
-_TORCH_TEXT = "#include <torch/extension.h>\n"
 _CUDA_TEXT = "#include <ATen/cuda/CUDAContext.h>\n#include <cuda_runtime.h>\n"
 _EXTENSION_HEADER = re.compile(r"#(\s*)include(\s*)<torch/extension\.h>")
 _MORE_HEADERS = re.compile(r"\b(?:torch|at|c10|py|pybind11)\b")
@@ -76,14 +84,14 @@ class CudaBuilder(Builder):
     def _identity(self) -> str:
         """All that decides what comes out, beside the source."""
         versions = f"{self.toolkit.nvcc_version()} {self.toolkit.nvrtc_version()} {self.version}"
-        return f"{self.arch} {versions} {HOOK_SOURCE}"
+        return f"{self.arch} {versions} {HOOK_SOURCE} {_HOST} {FEW_HEADERS}"
 
     def _made(self, request: BuildRequest) -> dict[str, bytes]:
         if request.kind == "cubin":
             return self._cubin(request)
         if request.kind == "cuda":
             return self._library(request)
-        return self._extension(request)
+        return self._cuda_extension(request)
 
     def _cubin(self, request: BuildRequest) -> dict[str, bytes]:
         message: dict[str, object] = {
@@ -107,48 +115,65 @@ class CudaBuilder(Builder):
         made = self._run(message, [*self.toolkit.folders, *more])
         return {**made, "kernel.ptx": made.get("kernel.ptx") or made.get("device.ptx") or b""}
 
-    def _extension(self, request: BuildRequest) -> dict[str, bytes]:
+    def _cuda_extension(self, request: BuildRequest) -> dict[str, bytes]:
         """As quickly as it can be done: kernels apart, else with few headers, else as torch does.
 
         The candidate's own mistakes show in each way; the last way's words are the ones to read.
         """
+        few = True
         try:
             parts = split(request.device_source)
-            return self._jobs(request, host=parts.host, device=parts.device)
         except Unsplittable as why:
             logger.debug("not split: %s", why)
-        except BuildFailed as error:
-            logger.debug("not built in parts: %s", error)
+        else:
+            try:
+                return self._jobs(request, host=parts.host, device=parts.device, few=True)
+            except BuildFailed as error:
+                logger.debug("not built in parts: %s", error)
+                few = not NEEDS_ALL.search(str(error))
+            if not few:
+                try:
+                    return self._jobs(request, host=parts.host, device=parts.device, few=False)
+                except BuildFailed as error:
+                    logger.debug("not built in parts with all headers: %s", error)
         whole = f"#include <torch/types.h>\n#include <cuda_runtime.h>\n{request.device_source}"
-        few = _EXTENSION_HEADER.sub(r"#\1include\2<torch/types.h>", whole)
+        fewer = _EXTENSION_HEADER.sub(r"#\1include\2<torch/types.h>", whole)
         try:
-            return self._jobs(request, host=None, device=few)
+            return self._jobs(request, host=None, device=fewer, few=few)
         except BuildFailed as error:
-            if few == whole or not _MORE_HEADERS.search(str(error)):
+            needs_all = few and bool(NEEDS_ALL.search(str(error)))
+            if not needs_all and (fewer == whole or not _MORE_HEADERS.search(str(error))):
                 raise
-        return self._jobs(request, host=None, device=whole)
+        return self._jobs(request, host=None, device=whole, few=few and not needs_all)
 
-    def _jobs(self, request: BuildRequest, *, host: str | None, device: str) -> dict[str, bytes]:
-        """Compile all parts side by side, then link them."""
+    def _jobs(
+        self, request: BuildRequest, *, host: str | None, device: str, few: bool
+    ) -> dict[str, bytes]:
+        """Compile all parts side by side, then link them.
+
+        With few headers the host's parts are one file: most of the time goes into the headers.
+        """
         assert self.toolkit.nvcc is not None
-        header = self._torch_header(request.flags)
-        base = [self.compiler, *_HOST, *request.flags, "-include", str(header), *self._torch_flags]
-        base += [f"-DTORCH_EXTENSION_NAME={request.name}", "-fPIC", "-c"]
+        flags = [flag for flag in request.flags if not _OWN_HOST.match(flag)]
+        header = self._few_or_all(flags, few=few)
+        base = [self.compiler, *_HOST, *flags, "-include", str(header), f"-I{header.parent}"]
+        base += [*self._torch_flags, f"-DTORCH_EXTENSION_NAME={request.name}", "-fPIC", "-c"]
         nvcc = commands.nvcc_object(
             self.toolkit.nvcc, arch=self.arch, flags=request.device_flags,
             include=() if host is not None else [*self._torch_flags, "-DTORCH_EXTENSION_NAME=x"],
         )  # fmt: skip
-        files = {"main.cpp": request.source, "device.cu": device, HOOK: HOOK_SOURCE}
-        jobs = [[*base, "main.cpp", "-o", "main.o"], nvcc]
+        sources = {"main": request.source}
         if host is not None:
-            files["host.cpp"] = host
-            jobs.append([*base, "host.cpp", "-o", "host.o"])
+            sources = {"all": f"{host}\n{request.source}"} if few else {"host": host, **sources}
+        files = {f"{name}.cpp": text for name, text in sources.items()}
+        files |= {"device.cu": device, HOOK: HOOK_SOURCE}
+        jobs = [[*base, f"{name}.cpp", "-o", f"{name}.o"] for name in sources]
         libraries = [flag for flag in request.device_flags if flag.startswith("-l")]
-        objects = ["main.o", "device.o", *(["host.o"] if host is not None else [])]
         link = [str(self.toolkit.nvcc), "-shared", "-cudart", "static", *commands.WRAP]
-        link += [*objects, HOOK, "-Xcompiler", "-fPIC", *self._libraries, *libraries]
-        link += ["-o", "built"]
-        return self._compiled(files, ["sh", "-c", _side_by_side(jobs, link)], [header.parent])
+        link += [*(f"{name}.o" for name in sources), "device.o", HOOK, "-Xcompiler", "-fPIC"]
+        link += [*self._libraries, *libraries, "-o", "built"]
+        script = _side_by_side([*jobs, nvcc], link)
+        return self._compiled(files, ["sh", "-c", script], [header.parent])
 
     @cached_property
     def _torch_flags(self) -> list[str]:
@@ -171,13 +196,20 @@ class CudaBuilder(Builder):
             names += ["c10_cuda", "torch_cuda"]
         return [*(f"-L{folder}" for folder in folders), *(f"-l{name}" for name in names)]
 
-    def _torch_header(self, flags: Sequence[str]) -> Path:
-        """Torch's headers with those of CUDA, precompiled once per compiler and flags."""
+    def _few_or_all(self, flags: Sequence[str], *, few: bool) -> Path:
+        """Torch's headers with those of CUDA, precompiled once per compiler and flags.
+
+        Where they are few, a ``torch/extension.h`` with no more in it lies beside them.
+        """
+        text = FEW_HEADERS if few else ALL_HEADERS
         try:
-            return self._precompiled(flags, _TORCH_TEXT + _CUDA_TEXT)
+            header = self._precompiled(flags, text + _CUDA_TEXT)
         except BuildFailed as error:  # no fault of a candidate's: some toolkits lack cuSPARSE's
             logger.debug("without ATen/cuda: %s", error)
-            return self._precompiled(flags, _TORCH_TEXT + "#include <cuda_runtime.h>\n")
+            header = self._precompiled(flags, text + "#include <cuda_runtime.h>\n")
+        if few and not (beside := header.parent / "torch" / "extension.h").exists():
+            store(beside, text.encode())
+        return header
 
     def _precompiled(self, flags: Sequence[str], text: str) -> Path:
         command = [self.compiler, *_HOST, *flags, *self._torch_flags, "-fPIC"]
@@ -204,8 +236,12 @@ class CudaBuilder(Builder):
         return header
 
 
-_HOST = ("-O2", "-std=c++17")
-"""How torch builds the host part of an extension."""
+_HOST = ("-O1", "-std=c++17")
+"""For the host's part of an extension, which launches kernels and little else. Torch builds it with
+no ``-O`` at all."""
+_OWN_HOST = re.compile(r"-(?:O|g$|W)")
+"""Flags that are ours to choose there: each set of flags needs headers of its own, half a gigabyte
+and half a minute."""
 
 
 def _side_by_side(jobs: Sequence[Sequence[str]], link: Sequence[str]) -> str:

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernelsmith.domain.device import Device
-from kernelsmith.domain.evaluation import Kernel
+from kernelsmith.domain.evaluation import Kernel, Verdict
 from kernelsmith.errors import BackendUnavailable
 from kernelsmith.evaluate.backends.cpu import CpuBackend, version_of
 from kernelsmith.evaluate.builder import Builder
+from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.lane import Lane
+from kernelsmith.evaluate.nvcc.cute import missing_cute
 from kernelsmith.evaluate.nvcc.lane import compiled, with_notes
 from kernelsmith.evaluate.nvcc.report import table
 from kernelsmith.evaluate.sandbox.process import Zygote
@@ -38,6 +40,8 @@ class CompileOnlyLane(Lane):
             ProgramFailed: It does not build, or does not load.
             BackendUnavailable: It builds; there is nothing here to run it on.
         """
+        if missing := missing_cute(source):
+            raise ProgramFailed(Verdict.BUILD_FAILED, missing)
         super().load(source, entry, setup, function=function)
         if not self._artifacts:
             said = "builds nothing when it is loaded (build kernels at module level)"

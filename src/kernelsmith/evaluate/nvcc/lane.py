@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernelsmith.domain.evaluation import Kernel
+from kernelsmith.domain.evaluation import Kernel, Verdict
 from kernelsmith.evaluate.builder import Artifact
 from kernelsmith.evaluate.cuda.lane import DeviceLane
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.nvcc.cute import is_cute, missing_cute
 from kernelsmith.evaluate.nvcc.report import demangled, table
+from kernelsmith.evaluate.values import Setup
 
 
 class CudaLane(DeviceLane):
-    """A program whose kernels the judge compiled."""
+    """A program whose kernels the judge compiled, unless CuTe DSL does."""
+
+    _is_cute = False
 
     @property
     def compiled(self) -> tuple[Kernel, ...]:
@@ -22,8 +27,20 @@ class CudaLane(DeviceLane):
         """Tail of what it printed, and what the compilers had to say."""
         return with_notes(super().output, self._artifacts)
 
+    def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
+        """Run the source and construct what it defines."""
+        if missing := missing_cute(source):
+            raise ProgramFailed(Verdict.BUILD_FAILED, missing)
+        self._is_cute = is_cute(source)
+        super().load(source, entry, setup, function=function)
+
     def kernels(self, slots: Sequence[int], launches: int) -> list[tuple[Kernel, float]]:
-        """What it launches. Its word on whose a kernel is counts only where we built that name."""
+        """What it launches. Its word on whose a kernel is counts only where we built that name.
+
+        What CuTe DSL compiles nobody but its process has seen; there its word is all there is.
+        """
+        if self._is_cute:
+            return super().kernels(slots, launches)
         known = {each.name: each for each in self.compiled}
         known |= {demangled(name): each for name, each in known.items()}
         return [(_checked(said, known), us) for said, us in super().kernels(slots, launches)]

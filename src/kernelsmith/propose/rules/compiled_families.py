@@ -12,18 +12,18 @@ from kernelsmith.propose.rules.compiler.capture import (
     CHANNELS_LAST,
     DEFAULT,
     UNFUSED,
+    Capture,
     Captured,
     Options,
     Request,
     Skipped,
 )
 from kernelsmith.propose.rules.compiler.compiled import (
-    Capture,
     CompiledFamily,
     compiled_family,
     on_gpu,
 )
-from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family
+from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family, on_cpu
 from kernelsmith.propose.rules.family import Family
 from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.products.replace import (
@@ -103,7 +103,7 @@ def expected_gain(forms: Sequence[Form]) -> float:
 
 def from_compiler(
     task: Task, backend: str, forms: Sequence[Form], *,
-    options: Sequence[Options] = OPTIONS, capture: Capture = on_gpu,
+    options: Sequence[Options] = OPTIONS, capture: Capture | None = None,
 ) -> tuple[Family, ...]:  # fmt: skip
     """The family that goes on from the compiler's kernels; asks it now, and not later.
 
@@ -112,8 +112,8 @@ def from_compiler(
     """
     forms = ordered(forms)
     if backend == "cpu":
-        return (cpp_compiled_family(task, forms),)
-    captures = Captures(capture)
+        return (cpp_compiled_family(task, forms, capture=capture or on_cpu),)
+    captures = Captures(capture or on_gpu)
     try:
         return (_with_products(task, forms, options, captures),)
     finally:

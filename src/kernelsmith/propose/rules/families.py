@@ -4,10 +4,16 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
+from pathlib import Path
 
 from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.compiled_families import OPTIONS, expected_gain, from_compiler
+from kernelsmith.propose.rules.compiler.capture import Capture, Device
+from kernelsmith.propose.rules.compiler.compiled import on_gpu
+from kernelsmith.propose.rules.compiler.cpp_family import on_cpu
+from kernelsmith.propose.rules.compiler.shelf import Shelf
 from kernelsmith.propose.rules.family import Family, owned
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
@@ -137,6 +143,10 @@ class Finder:
 
     options: tuple[str, ...] = tuple(each.name for each in OPTIONS)
     """What the compiler is asked for on a GPU, beside ``default``."""
+    shelf: Shelf | None = None
+    """Where its answers are kept; none: it is asked every time."""
+    lock: Path | None = None
+    """The file that says who has the GPU."""
 
     def __call__(self, task: Task, backend: str) -> Families:
         """The task's families, by what they are expected to gain."""
@@ -148,15 +158,27 @@ class Finder:
         """Ask the compiler, in all forms of the task."""
         forms = forms_of(task, peaks=CPU if backend == "cpu" else None)
         options = [each for each in OPTIONS if each.name in ("default", *self.options)]
-        found = _collected([lambda: from_compiler(task, backend, forms, options=options)])
+        ask = self._asker(backend)
+        found = _collected(
+            [lambda: from_compiler(task, backend, forms, options=options, capture=ask)]
+        )
         return Begun(families=found, gain=expected_gain(forms))
+
+    def _asker(self, backend: str) -> Capture:
+        """How the compiler is asked: by the shelf where there is one."""
+        ask: Capture = on_cpu if backend == "cpu" else partial(on_gpu, lock=self.lock)
+        shelf = self.shelf
+        if shelf is None:
+            return ask
+        kind: Device = "cpu" if backend == "cpu" else "cuda"
+        return lambda task, requests: shelf.asked(task, requests, partial(ask, task), kind=kind)
 
 
 families_for: FindFamilies = Finder()
 """Everything, with all that the compiler can be asked for."""
 
 
-def at_hand(task: Task, backend: str) -> Families:
+def at_hand(task: Task, backend: str, *, find: FindFamilies = families_for) -> Families:
     """For short runs: what is read from the source alone; the compiler only where that is nothing.
 
     Asking it takes half a minute, as long as judging a few candidates.
@@ -164,7 +186,7 @@ def at_hand(task: Task, backend: str) -> Families:
     found = templates_only(task, backend)
     if found.members or backend in ports.BACKENDS:
         return found
-    return families_for(task, backend)
+    return find(task, backend)
 
 
 def _multiplies(family: Family) -> bool:

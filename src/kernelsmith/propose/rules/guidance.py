@@ -7,6 +7,8 @@ what is not. ``docs/design/005-rules.md`` says what it was chosen against.
 """
 
 import math
+import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,6 +26,9 @@ _FAILED = math.log(0.5)
 _CURIOSITY = 0.2
 _NOISE = 1e-3
 """Variance of a measurement's logarithm below which the model does not look."""
+_ONE_AT_A_TIME = threading.Lock()
+"""What Python warns of is set for all threads, and scikit-learn sets it too: one thread that leaves
+would let another's warnings out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +72,9 @@ def expected(
     tried = [Point(family=each.family, chosen=each.chosen) for each in known]
     rows = encoded([*tried, *points], spaces)
     middle, spread = float(values.mean()), float(values.std()) or 1.0
-    model = _fitted(rows[: len(known)], (values - middle) / spread, noise=_NOISE / spread**2)
-    mean, deviation = model.predict(rows[len(known) :], return_std=True)
+    with _ONE_AT_A_TIME:
+        model = _fitted(rows[: len(known)], (values - middle) / spread, noise=_NOISE / spread**2)
+        mean, deviation = model.predict(rows[len(known) :], return_std=True)
     return [
         Expected(
             speedup=math.exp(middle + spread * float(m)),
@@ -108,14 +114,10 @@ def _fitted(rows: NDArray[np.float64], values: NDArray[np.float64], *, noise: fl
     kernel = kernels.Matern(length_scale=1.5, length_scale_bounds=(0.3, 20.0), nu=2.5)
     kernel += kernels.WhiteKernel(noise_level=0.05, noise_level_bounds=(max(noise, 1e-4), 1.0))
     model = process.GaussianProcessRegressor(kernel=kernel, random_state=0)
-    with _quiet():
+    with warnings.catch_warnings():
+        # A length at its bound is no news for anyone.
+        warnings.simplefilter("ignore", _sklearn("exceptions").ConvergenceWarning)
         return model.fit(rows, values)
-
-
-def _quiet() -> Any:
-    """A length at its bound is no news for anyone."""
-    warnings = import_module("warnings")
-    return warnings.catch_warnings(action="ignore")
 
 
 def _sklearn(part: str) -> Any:

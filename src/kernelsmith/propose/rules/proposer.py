@@ -5,19 +5,22 @@ import math
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Proposal, Step
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.choosing import Chooser, Known
+from kernelsmith.propose.rules.compiler.shelf import Shelf
 from kernelsmith.propose.rules.families import (
     Families,
+    Finder,
     FindFamilies,
     Variant,
     at_hand,
     body,
-    families_for,
 )
 from kernelsmith.propose.rules.maca.family import BACKENDS as PORTED
 from kernelsmith.propose.rules.statistics import Trial, key_of
@@ -40,14 +43,15 @@ class RulesProposer:
     Deterministic: the same brief after the same steps gives the same source. Where ``in_flight``
     is given, only steps count that were told when the brief was asked for, so that neither the
     order in which work finishes nor a resumed journal changes what is written. ``hurried`` is for
-    runs of a few steps: the compiler is asked only where nothing else is known.
+    runs of a few steps: the compiler is asked only where nothing else is known. What it says is
+    kept on the ``shelf``; where it runs kernels on a GPU, it takes turns by the ``lock``.
     """
 
     name = "rules"
 
     def __init__(
         self, backend: str, *, families: FindFamilies | None = None, in_flight: int | None = None,
-        hurried: bool = False,
+        hurried: bool = False, shelf: Shelf | None = None, lock: Path | None = None,
     ) -> None:  # fmt: skip
         if backend not in (*BACKENDS, *PORTED):
             raise UsageError(
@@ -55,7 +59,8 @@ class RulesProposer:
                 f"task brings a CUDA kernel along; not for {backend!r}"
             )
         self._backend, self._in_flight = backend, in_flight
-        self._find = families or (at_hand if hurried else families_for)
+        asks = Finder(shelf=shelf, lock=lock)
+        self._find = families or (partial(at_hand, find=asks) if hurried else asks)
         self._families: dict[Task, Future[Families]] = {}
         self._told: dict[Task, list[_Told]] = {}
         self._owners: dict[tuple[Task, str], Variant | None] = {}

@@ -15,7 +15,7 @@ from kernelsmith.propose.rules.graph import (
     pruned,
 )
 from kernelsmith.propose.rules.operators import Operators
-from kernelsmith.propose.rules.source import Module, Unknown, read_module
+from kernelsmith.propose.rules.source import Module, Unknown, attributes, read_module
 from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value
 
 _BINARY = {
@@ -44,6 +44,7 @@ class _Reader:
         self._rank: int | None = None
         self._attributes = attributes(module.constructor)
         self._names: dict[str, Value] = {}
+        self._misfits: dict[str, str] = {}
 
     def graph(self) -> Graph:
         inputs = self._read_arguments()
@@ -52,10 +53,23 @@ class _Reader:
         prefix = self._needed(nodes)
         full = [n.text for n in nodes if n.kind is Kind.INPUT and n.shape is Shape.FULL]
         _check(nodes, output, full, prefix)
+        self._check_inputs(nodes)
         return Graph(
             nodes=nodes, output=output, trailing=self._trailing or 1, prefix=prefix,
             inputs=inputs, shaped_like=full[0],
         )  # fmt: skip
+
+    def _check_inputs(self, nodes: tuple[Node, ...]) -> None:
+        """Insist that inputs lie over rows as their shapes say; products take them as they are."""
+        for node in nodes:
+            if node.kind is not Kind.INPUT:
+                continue
+            if node.text in self._misfits:
+                raise NotRecognised(self._misfits[node.text])
+            if (self._trailing or 1) > 1 and node.shape is not Shape.FULL:
+                raise NotRecognised(
+                    f"rules do not know how {node.text!r} lies over rows of several dimensions"
+                )
 
     def _needed(self, nodes: tuple[Node, ...]) -> tuple[tuple[str, str], ...]:
         used = {n.text for n in nodes if n.kind is Kind.INPUT}
@@ -71,10 +85,21 @@ class _Reader:
         if len(shapes) > len(names) or len(names) - len(shapes) > len(arguments.defaults):
             raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
         known = [each for each in shapes if each is not None]
-        widest = max(known, key=len, default=None)
+        widest = max(known, key=lambda s: (len(s), len(s) - s.count("1")), default=None)
         self._rank = len(widest) if widest is not None else None
         for name, shape in zip(names, shapes, strict=False):
-            node = Node(kind=Kind.INPUT, text=name, shape=_shape(shape, widest))
+            lies = _shape(shape, widest)
+            if (
+                shape
+                and widest
+                and lies is Shape.FULL
+                and not self.module.same_sizes(shape, widest)
+            ):
+                self._misfits[name] = (
+                    f"rules know inputs of one size, not {name!r} of ({', '.join(shape)}) beside "
+                    f"({', '.join(widest)})"
+                )
+            node = Node(kind=Kind.INPUT, text=name, shape=lies)
             self._names[name] = Tensor(node=self.build.add(node), text=name)
         defaults = arguments.defaults
         for name, default in zip(names[::-1], defaults[::-1], strict=False):
@@ -450,7 +475,7 @@ def _shape(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Sha
         return Shape.COLUMN
     if len(shape) == len(widest) - 1 and shape == widest[:-1]:
         return Shape.SQUEEZED
-    return Shape.FULL  # a product's operands; checked at call time
+    return Shape.FULL  # a product's operands; refused where a kernel would read them
 
 
 def _text(value: Value) -> str:
@@ -459,24 +484,3 @@ def _text(value: Value) -> str:
     if isinstance(value, int | float | str):
         return repr(value)
     raise NotRecognised("rules do not know this expression of shapes and numbers")
-
-
-def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
-    """What ``self.name`` is set to; a name set twice is not known."""
-    found: dict[str, ast.expr] = {}
-    twice = set()
-    for node in ast.walk(constructor) if constructor else ():
-        name, value = None, None
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                name, value = target.attr, node.value
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
-            match node.args:
-                case [ast.Constant(value=str() as name), made, *_]:
-                    value = ast.Call(func=node.func, args=[made], keywords=[])
-        if name is not None and value is not None:
-            if name in found:
-                twice.add(name)
-            found[name] = value
-    return {name: value for name, value in found.items() if name not in twice}

@@ -154,9 +154,14 @@ class Module:
         else:
             raise NotRecognised(f"rules do not know inputs that are no tensors ({said!r})")
         if isinstance(node, ast.BinOp):
-            if isinstance(node.right, ast.Call):
-                return self._input_shape(node.right, local, depth)
-            return self._input_shape(node.left, local, depth)
+            if isinstance(node.op, ast.MatMult):
+                return None
+            return _joined(
+                *(
+                    self._input_shape(each, local, depth) if self._is_tensor(each, local) else ()
+                    for each in (node.left, node.right)
+                )
+            )
         if not isinstance(node, ast.Call):
             return None
         name = self.dotted(node.func) or ""
@@ -170,6 +175,33 @@ class Module:
         if isinstance(node.func, ast.Attribute):
             return self._input_shape(node.func.value, local, depth)
         return None
+
+    def _is_tensor(self, node: ast.expr, local: Mapping[str, ast.expr]) -> bool:
+        """Whether an operand may bring dimensions along; a number does not."""
+        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        return any(isinstance(each, ast.Call) for each in ast.walk(node)) or bool(
+            names & set(local)
+        )
+
+    def same_sizes(self, a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+        """Whether two inputs, by their dimensions as written, are of one size in all workloads."""
+        return a == b or (
+            len(a) == len(b)
+            and all(
+                self._input_size(x, dict(each.arguments))
+                == self._input_size(y, dict(each.arguments))
+                for x, y in zip(a, b, strict=True)
+                if x != y
+                for each in self.task.workloads
+            )
+        )
+
+    def _input_size(self, written: str, given: Mapping[str, object]) -> Plain:
+        """One dimension of ``get_inputs`` as a number; as written where that cannot be told."""
+        try:
+            return self._from_helper(ast.parse(written, mode="eval").body, "get_inputs", given)
+        except Unknown:
+            return written
 
     def _dimensions(self, args: list[ast.expr]) -> tuple[str, ...] | None:
         if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
@@ -215,6 +247,27 @@ def read_module(task: Task) -> Module:
     )  # fmt: skip
 
 
+def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
+    """What ``self.name`` is set to; a name set twice is not known."""
+    found: dict[str, ast.expr] = {}
+    twice = set()
+    for node in ast.walk(constructor) if constructor else ():
+        name, value = None, None
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                name, value = target.attr, node.value
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
+            match node.args:
+                case [ast.Constant(value=str() as name), made, *_]:
+                    value = ast.Call(func=node.func, args=[made], keywords=[])
+        if name is not None and value is not None:
+            if name in found:
+                twice.add(name)
+            found[name] = value
+    return {name: value for name, value in found.items() if name not in twice}
+
+
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for node in tree.body:
@@ -253,6 +306,16 @@ def _defaults(function: ast.FunctionDef | None) -> dict[str, ast.expr]:
         return {}
     args = function.args
     return dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
+
+
+def _joined(a: tuple[str, ...] | None, b: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The dimensions of an elementwise result; none where they cannot be told."""
+    if a is None or b is None:
+        return None
+    longest = max(len(a), len(b))
+    pairs = zip(("1",) * (longest - len(a)) + a, ("1",) * (longest - len(b)) + b, strict=True)
+    found = [y if x == "1" else x for x, y in pairs if x == y or "1" in (x, y)]
+    return tuple(found) if len(found) == longest else None
 
 
 def _number(value: object) -> float | int:

@@ -24,7 +24,7 @@ from kernelsmith.training.data.rows import Row
 from kernelsmith.training.page import write_page
 from kernelsmith.training.recipes.config import GrpoConfig
 from kernelsmith.training.recipes.judging import Judging
-from kernelsmith.training.recipes.model import Model, Tokens, prompt_ids, save
+from kernelsmith.training.recipes.model import Model, Tokens, note_form, prompt_ids, save
 from kernelsmith.training.recipes.scoring import forget_answers, note_answers, numbers_of
 from kernelsmith.training.recipes.sft import FINAL, Trained
 from kernelsmith.training.recipes.watching import METRICS
@@ -93,6 +93,7 @@ def train_episodes(
             return Trained(model=None, steps=step, losses=())
     write_page(out, "Reinforcement over turns")
     save(model, tokens, out / FINAL)
+    note_form(out / FINAL, rows)
     return Trained(model=out / FINAL, steps=config.steps, losses=())
 
 

@@ -25,7 +25,14 @@ from kernelsmith.errors import UsageError
 from kernelsmith.training.data.rows import Row, chat
 from kernelsmith.training.recipes.config import GrpoConfig
 from kernelsmith.training.recipes.judging import Judging
-from kernelsmith.training.recipes.model import Model, Tokens, adapter_of, prompt_ids, save
+from kernelsmith.training.recipes.model import (
+    Model,
+    Tokens,
+    adapter_of,
+    note_form,
+    prompt_ids,
+    save,
+)
 from kernelsmith.training.recipes.scoring import forget_answers, note_answers, score
 from kernelsmith.training.recipes.sft import FINAL, Trained
 from kernelsmith.training.recipes.watching import Curves, Deadline, finished, last_checkpoint
@@ -60,6 +67,7 @@ def train_grpo(
         )
     out.mkdir(parents=True, exist_ok=True)
     if finished(out, config.steps, out / FINAL):
+        note_form(out / FINAL, rows)
         return Trained(model=out / FINAL, steps=config.steps, losses=())
     rollout = _Rollout({_key(chat(row.prompt)): row for row in rows}, judging, tokens, config, out)
     deadline = Deadline(seconds=max_seconds, step=stop_at)
@@ -87,6 +95,7 @@ def train_grpo(
     if deadline.reached:
         return Trained(model=None, steps=steps, losses=())
     save(trainer.model, tokens, out / FINAL)
+    note_form(out / FINAL, rows)
     return Trained(model=out / FINAL, steps=steps, losses=())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel
+from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
@@ -21,6 +22,7 @@ from kernelsmith.domain.trajectory import Message
 from kernelsmith.errors import UsageError
 from kernelsmith.training.data.rows import Row, chat
 from kernelsmith.training.recipes.config import Lora, TinySize
+from kernelsmith.training.serve.folder import write_note
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"
@@ -71,7 +73,7 @@ def load(path: str | Path, *, dtype: str = "float32") -> tuple[Model, Tokens]:
             str(folder if (folder / "tokenizer_config.json").is_file() else base),
             local_files_only=True,
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).split("\n")[0]
         raise UsageError(f"cannot load a model from {str(path)!r}: {reason}") from error
     if tokens.pad_token is None:
@@ -84,6 +86,11 @@ def save(model: Model, tokens: Tokens, path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(str(path))
     tokens.save_pretrained(str(path))
+
+
+def note_form(path: Path, rows: Sequence[Row]) -> None:
+    """Say beside the weights in which form they learnt to answer."""
+    write_note(path, form=rows[0].form, backend=rows[0].backend)
 
 
 def adapter_of(lora: Lora | None) -> LoraConfig | None:

@@ -13,7 +13,7 @@ from trl import SFTTrainer
 from kernelsmith.errors import UsageError
 from kernelsmith.training.data.rows import Row, chat
 from kernelsmith.training.recipes.config import SftConfig
-from kernelsmith.training.recipes.model import Model, Tokens, adapter_of, save
+from kernelsmith.training.recipes.model import Model, Tokens, adapter_of, note_form, save
 from kernelsmith.training.recipes.watching import (
     Curves,
     Deadline,
@@ -59,6 +59,7 @@ def train_sft(
     if not rows:
         raise UsageError("no row has an answer to imitate")
     if finished(out, config.steps, out / FINAL):
+        note_form(out / FINAL, rows)
         return Trained(model=out / FINAL, steps=config.steps, losses=_losses(out))
     held = max(1, int(len(rows) * config.eval_share)) if config.eval_share and len(rows) > 4 else 0
     # Every so many rows, not the last ones: files are in the order of tasks.
@@ -82,6 +83,7 @@ def train_sft(
     if deadline.reached:
         return Trained(model=None, steps=trainer.state.global_step, losses=losses)
     save(trainer.model, tokens, out / FINAL)
+    note_form(out / FINAL, rows)
     return Trained(model=out / FINAL, steps=trainer.state.global_step, losses=losses)
 
 

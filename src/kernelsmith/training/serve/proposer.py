@@ -17,7 +17,8 @@ from kernelsmith.training.forms.form import Form
 _TRIES = 3
 _PAUSE_S = 0.2
 
-Noted = Callable[[Step], None]
+Noted = Callable[[Step], str | None]
+"""Told of a step; says which weights the model has now, where that changed them."""
 
 
 class StudentProposer:
@@ -59,10 +60,9 @@ class StudentProposer:
             return replace(said, rejection=str(error))
         return replace(said, source=source, rejection="")
 
-    def learn(self, step: Step) -> None:
+    def learn(self, step: Step) -> str | None:
         """Pass it on."""
-        if self._noted is not None:
-            self._noted(step)
+        return None if self._noted is None else self._noted(step)
 
     async def close(self) -> None:
         """Close the connection."""

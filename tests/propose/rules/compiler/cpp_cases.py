@@ -260,3 +260,59 @@ return (buf3, )
 """,
     cpp_fused__softmax_0=SOFTMAX,
 )
+
+FREXP = f"""\
+extern "C"  void  kernel(const float* in_ptr0,
+                       float* out_ptr0,
+                       int32_t* out_ptr1)
+{{
+    {{
+        #pragma GCC ivdep
+        {loop("x0", 335)}
+        {{
+            {{
+                {{
+                    auto tmp0 = in_ptr0[static_cast<int64_t>(x0)];
+                    int32_t tmp1;
+                    auto tmp2 = std::frexp(tmp0, &tmp1);
+                    out_ptr0[static_cast<int64_t>(x0)] = tmp2;
+                    out_ptr1[static_cast<int64_t>(x0)] = tmp1;
+                }}
+            }}
+        }}
+    }}
+}}
+"""
+
+SHIFTED = f"""\
+extern "C"  void  kernel(const uint8_t* in_ptr0,
+                       const uint8_t* in_ptr1,
+                       uint8_t* out_ptr0)
+{{
+    {{
+        #pragma GCC ivdep
+        {loop("x0", 2560)}
+        {{
+            {{
+                {{
+                    auto tmp0 = in_ptr0[static_cast<int64_t>(x0)];
+                    auto tmp1 = in_ptr1[static_cast<int64_t>(x0)];
+                    auto tmp2 =
+                    [&]()
+                    {{
+                        constexpr decltype(tmp1) max_shift = sizeof(uint8_t) * CHAR_BIT - std::is_signed_v<uint8_t>;
+                        if ((static_cast<std::make_signed_t<uint8_t>>(tmp1) < 0) || (tmp1 >= max_shift))
+                        {{
+                            return decltype(tmp0)(tmp0 >> max_shift);
+                        }}
+                        return decltype(tmp0)(tmp0 >> tmp1);
+                    }}
+                    ()
+                    ;
+                    out_ptr0[static_cast<int64_t>(x0)] = tmp2;
+                }}
+            }}
+        }}
+    }}
+}}
+"""  # noqa: E501

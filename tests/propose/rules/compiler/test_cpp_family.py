@@ -6,24 +6,51 @@ import pytest
 import torch
 from cpp_cases import (
     COLUMN_SUM,
+    FREXP,
     LOOK_UP,
     PADDED,
+    SHIFTED,
     SOFTMAX_CODE,
     SOFTMAX_TASK,
     TOTAL,
     argument,
     found,
+    loop,
     task,
     wrapper,
 )
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.evaluate.guards.static import inspect_source
-from kernelsmith.propose.rules.compiler.capture import Skipped
-from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family, family_of
+from kernelsmith.propose.rules.compiler.capture import Captured, Skipped
+from kernelsmith.propose.rules.compiler.cpp_family import (
+    LAYOUTS,
+    SCALAR,
+    cpp_compiled_family,
+    family_of,
+)
 from kernelsmith.propose.rules.family import owned
 from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.graph import NotRecognised
+
+RELU = f"""\
+extern "C"  void  kernel(float* in_out_ptr0)
+{{
+    {{
+        #pragma GCC ivdep
+        {loop("x0", 784)}
+        {{
+            {{
+                {{
+                    auto tmp0 = in_out_ptr0[static_cast<int64_t>(x0)];
+                    auto tmp1 = tmp0 * (tmp0>0);
+                    in_out_ptr0[static_cast<int64_t>(x0)] = tmp1;
+                }}
+            }}
+        }}
+    }}
+}}
+"""
 
 
 def model(source: str, name: str = "ModelNew"):
@@ -169,13 +196,19 @@ return (buf0, )
         model(family.source(family.space.defaults))(torch.full((6,), 11), torch.randn(11, 20))
 
 
-def test_padding_reads_nothing_outside():
-    one = task("torch.nn.functional.pad(x, (3, 0))", inputs="torch.randn(4, 10)")
+@pytest.mark.parametrize("sign", ["", "-", "+"])
+def test_padding_reads_nothing_outside(sign):
+    value = f"float('{sign}inf')" if sign else "0.0"
+    one = task(f"torch.nn.functional.pad(x, (3, 0), value={value})", inputs="torch.randn(4, 10)")
+    zero = "static_cast<decltype(tmp4())>(0.0)"
+    assert zero in PADDED
+    limit = f"{sign.strip('+')}std::numeric_limits<decltype(tmp4())>::infinity()"
+    padded = PADDED.replace(zero, limit) if sign else PADDED
     code = wrapper("arg0_1,", """
 buf0 = empty_strided_cpu((4, 13), (13, 1), torch.float32)
 cpp_fused_constant_pad_nd_0(arg0_1, buf0)
 return (buf0, )
-""", cpp_fused_constant_pad_nd_0=PADDED)  # fmt: skip
+""", cpp_fused_constant_pad_nd_0=padded)  # fmt: skip
     family = family_of(one, found(one, code, argument(0, "x", 4, 10)))
     same(family, family.space.defaults, torch.randn(4, 10))
 
@@ -207,3 +240,88 @@ def test_a_real_capture_on_this_machine():
     family = cpp_compiled_family(one)
     for chosen in family.space.starts:
         same(family, chosen, torch.randn(5, 67))
+
+
+def test_numbers_come_apart_into_mantissa_and_exponent():
+    one = task("tuple(torch.frexp(x))")
+    code = wrapper("arg0_1,", """
+buf0 = empty_strided_cpu((5, 67), (67, 1), torch.float32)
+buf1 = empty_strided_cpu((5, 67), (67, 1), torch.int32)
+cpp_fused_frexp_0(arg0_1, buf0, buf1)
+return (buf0, buf1, )
+""", cpp_fused_frexp_0=FREXP)  # fmt: skip
+    form = Form(name="written", source=one.source)
+    captured = Captured(
+        code=code, arguments=(argument(0, "x", 5, 67),), tree="({0}, {1})", outputs=2
+    )
+    family = family_of(one, [(form, [("default", captured)])])
+    x = torch.randn(5, 67) * torch.logspace(-44, 38, 335).view(5, 67)
+    x[0, :2] = 0.0
+    same(family, family.space.defaults, x)
+
+
+def test_bits_move_right_by_as_far_as_there_are_bits():
+    one = task("x >> by", given="x, by")
+    code = wrapper("arg0_1, arg1_1", """
+buf0 = empty_strided_cpu((2560,), (1,), torch.uint8)
+cpp_fused_shift_0(arg0_1, arg1_1, buf0)
+return (buf0, )
+""", cpp_fused_shift_0=SHIFTED)  # fmt: skip
+    given = [argument(at, name, 2560, dtype="uint8") for at, name in enumerate(("x", "by"))]
+    family = family_of(one, found(one, code, *given))
+    x = torch.arange(256, dtype=torch.uint8).repeat(10)
+    same(family, family.space.defaults, x, torch.arange(10, dtype=torch.uint8).repeat(256))
+
+
+def convolved(stride: str) -> Captured:
+    """A convolution left to the library, whose result has these strides, and a ReLU behind it."""
+    code = wrapper("arg0_1, arg1_1", f"""
+buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1, 1), padding=(0, 0), dilation=(1, 1), transposed=False, output_padding=(0, 0), groups=1, bias=None)
+assert_size_stride(buf0, (1, 4, 14, 14), {stride}, 'torch.ops.aten.convolution.default')
+buf1 = buf0; del buf0  # reuse
+cpp_fused_relu_0(buf1)
+return (buf1, )
+""", cpp_fused_relu_0=RELU)  # fmt: skip # noqa: E501
+    given = argument(0, "x", 1, 3, 16, 16), argument(1, "weight", 4, 3, 3, 3)
+    return Captured(code=code, arguments=given)
+
+
+def test_where_channels_lie_is_a_choice_and_equal_ones_are_one():
+    one = task("torch.relu(torch.conv2d(x, weight))", given="x, weight")
+    form = Form(name="written", source=one.source)
+    last, first = convolved("(784, 1, 56, 4)"), convolved("(784, 196, 14, 1)")
+    family = family_of(
+        one, [(form, [("default", last)])],
+        layouts={"as_given": [("default", first)], "channels_last": [("default", last)]},
+    )  # fmt: skip
+    (layout,) = (each for each in family.space.parameters if each.name == "layout")
+    assert set(layout.choices) == {"as_given", "channels_last"}
+    assert layout.default == "as_given"  # there the convolution is our own
+    texts = {
+        each: family.source({**family.space.defaults, "layout": each}) for each in layout.choices
+    }
+    assert "lib.convolution" in texts["as_given"]
+    assert "lib.convolution" not in texts["channels_last"]
+    x, weight = torch.randn(1, 3, 16, 16), torch.randn(4, 3, 3, 3)
+    for text in texts.values():
+        torch.testing.assert_close(model(text)(x, weight), torch.relu(torch.conv2d(x, weight)))
+
+
+def test_only_convolutions_are_asked_for_in_other_layouts():
+    asked = []
+
+    def ask(task, requests):
+        asked.extend(each.options for each in requests)
+        return [Skipped(reason="not today")] * len(requests)
+
+    for forward in ("torch.conv2d(x, x)", "torch.relu(x)"):
+        with pytest.raises(NotRecognised, match="not today"):
+            cpp_compiled_family(task(forward), capture=ask)
+    assert asked == [SCALAR, *LAYOUTS.values(), SCALAR]
+
+
+@pytest.mark.slow
+def test_a_variance_over_many_elements_is_captured_in_two_sweeps():
+    one = task("torch.var(x, (1, 2))", inputs="torch.randn(6, 40, 50)")
+    family = cpp_compiled_family(one)
+    same(family, family.space.defaults, torch.randn(6, 40, 50) + 100)

@@ -121,3 +121,82 @@ return (buf0, )
 """)  # fmt: skip
     with pytest.raises(NotRecognised, match=r"leaves all of it to torch\.bmm"):
         product(code, "torch.bmm(a, b)", (5, 7, 8), (5, 8, 9))
+
+
+@pytest.mark.parametrize(("batch", "m", "k", "n"), [(16, 4, 3, 8), (25, 3, 7, 11), (144, 2, 5, 6)])
+def test_many_products_that_lie_interleaved_go_side_by_side(batch, m, k, n):
+    code = wrapper("arg0_1, arg1_1", f"""
+buf0 = empty_strided_cpu(({batch}, {m}, {n}), ({m * n}, {n}, 1), torch.float32)
+extern_kernels.bmm(reinterpret_tensor(arg0_1, ({batch}, {m}, {k}), (1, {k * batch}, {batch}), 0), reinterpret_tensor(arg1_1, ({batch}, {k}, {n}), (1, {n * batch}, {batch}), 0), out=buf0)
+return (buf0, )
+""")  # fmt: skip # noqa: E501
+    forward = "torch.bmm(a.permute(2, 0, 1), b.permute(2, 0, 1))"
+    family = product(code, forward, (m, k, batch), (k, n, batch))
+    assert "lib.planes" in family.source(family.space.defaults)
+    same(family, family.space.defaults, torch.randn(m, k, batch), torch.randn(k, n, batch))
+
+
+CONVOLUTIONS = [
+    # batch, channels in and out, size, kernel, stride, padding, dilation
+    (2, 3, 8, (40,), (3,), (1,), (1,), (1,)),
+    (1, 5, 12, (38,), (3,), (2,), (1,), (1,)),
+    (3, 4, 4, (61,), (4,), (3,), (2,), (3,)),
+    (1, 300, 8, (20,), (3,), (1,), (1,), (1,)),
+    (2, 3, 8, (11, 13), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (1, 4, 6, (19, 40), (3, 5), (2, 2), (2, 1), (2, 1)),
+    (2, 7, 8, (5, 9), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (1, 2, 4, (32, 50), (4, 4), (3, 4), (0, 3), (1, 2)),
+]
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("biased", [True, False])
+def test_a_convolution_over_neighbours(case, biased):
+    batch, inputs, outputs, size, kernel, stride, padding, dilation = case
+    weight, bias = torch.randn(outputs, inputs, *kernel), torch.randn(outputs)
+    x = torch.randn(batch, inputs, *size)
+    conv = getattr(torch.nn.functional, f"conv{len(size)}d")
+    how = {"stride": stride, "padding": padding, "dilation": dilation}
+    shape = tuple(conv(x, weight, **how).shape)
+    given = "x, weight, bias" if biased else "x, weight"
+    said = ", ".join(f"{key}={each}" for key, each in how.items())
+    code = wrapper("arg0_1, arg1_1, arg2_1" if biased else "arg0_1, arg1_1", f"""
+buf0 = extern_kernels.convolution(arg0_1, arg1_1, {"arg2_1" if biased else "None"}, {said}, transposed=False, output_padding={(0,) * len(size)}, groups=1)
+assert_size_stride(buf0, {shape}, {torch.empty(shape).stride()}, 'torch.ops.aten.convolution.default')
+return (buf0, )
+""")  # fmt: skip # noqa: E501
+    forward = f"torch.nn.functional.conv{len(size)}d({given}, {said})"
+    tensors = [x, weight, *([bias] if biased else [])]
+    family = product(code, forward, *(tuple(each.shape) for each in tensors), given=given)
+    assert "lib.convolution" in family.source(family.space.defaults)
+    same(family, family.space.defaults, *tensors)
+
+
+def test_a_long_sum_of_a_convolution_is_as_exact_as_the_librarys():
+    code = wrapper("arg0_1, arg1_1", """
+buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1,), padding=(1,), dilation=(1,), transposed=False, output_padding=(0,), groups=1, bias=None)
+assert_size_stride(buf0, (1, 8, 64), (512, 64, 1), 'torch.ops.aten.convolution.default')
+return (buf0, )
+""")  # fmt: skip # noqa: E501
+    shapes = (1, 2048, 64), (8, 2048, 3)
+    family = product(code, "torch.nn.functional.conv1d(a, b, padding=1)", *shapes)
+    a, b = (torch.rand(shape) for shape in shapes)
+    exact = torch.nn.functional.conv1d(a.double(), b.double(), padding=1)
+    own = model(family.source(family.space.defaults))(a, b)
+    assert (own - exact).abs().max() / exact.abs().max() < 1e-6
+
+
+def test_a_convolution_behind_a_convolution_is_our_own_too():
+    code = wrapper("arg0_1, arg1_1", """
+buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1,), padding=(1,), dilation=(1,), transposed=False, output_padding=(0,), groups=1, bias=None)
+assert_size_stride(buf0, (1, 8, 30), (240, 30, 1), 'torch.ops.aten.convolution.default')
+buf1 = buf0; del buf0  # reuse
+buf2 = extern_kernels.convolution(buf1, arg1_1, stride=(2,), padding=(1,), dilation=(1,), transposed=False, output_padding=(0,), groups=1, bias=None)
+assert_size_stride(buf2, (1, 8, 15), (120, 15, 1), 'torch.ops.aten.convolution.default')
+return (buf2, )
+""")  # fmt: skip # noqa: E501
+    forward = "torch.conv1d(torch.conv1d(a, b, padding=1), b, stride=2, padding=1)"
+    family = product(code, forward, (1, 8, 30), (8, 8, 3))
+    text = family.source(family.space.defaults)
+    assert "torch.convolution(" not in text
+    same(family, family.space.defaults, torch.randn(1, 8, 30), torch.randn(8, 8, 3))

@@ -179,6 +179,13 @@ def module_of(function: int) -> int:
     return int(module.value or 0)
 
 
+def module_of_library(library: int) -> int:
+    """The module that a library is in the current context."""
+    module = ctypes.c_void_p()
+    _call("cuLibraryGetModule", ctypes.byref(module), ctypes.c_void_p(library))
+    return int(module.value or 0)
+
+
 def _attribute(which: int, function: int | None) -> int:
     value = ctypes.c_int()
     _call("cuFuncGetAttribute", ctypes.byref(value), which, ctypes.c_void_p(function))

@@ -8,7 +8,7 @@ the judge holds the names against those that it compiled.
 import ctypes
 
 from kernelsmith.evaluate.nvcc.report import demangled
-from kernelsmith.evaluate.worker.cuda import driver
+from kernelsmith.evaluate.worker.cuda import cute, driver
 from kernelsmith.kernels import building
 from kernelsmith.kernels.launching import Module
 from kernelsmith.kernels.library import Library
@@ -33,7 +33,7 @@ def _noted(loaded: object) -> None:
 
 def modules() -> frozenset[int]:
     """The driver's handles of all modules that came with the candidate's own code."""
-    found = {module.handle for module in _modules}
+    found = {module.handle for module in _modules} | cute.modules()
     for _, function in _functions():
         found.add(driver.module_of(function))
     return frozenset(found - {0})

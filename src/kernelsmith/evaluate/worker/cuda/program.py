@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from kernelsmith.evaluate.worker.cuda import driver, kernels, native
+from kernelsmith.evaluate.nvcc.cute import is_cute
+from kernelsmith.evaluate.worker.cuda import cute, driver, kernels, native
 from kernelsmith.evaluate.worker.cuda.memory import Mapped
 from kernelsmith.evaluate.worker.program import Message, Program, answer, explain, placed
 from kernelsmith.evaluate.worker.trees import flatten, unflatten
@@ -49,6 +50,8 @@ class DeviceProgram(Program):
             path.write_bytes(base64.b64decode(text))
         kernels.watch()
         native.listen()
+        if not template and is_cute(str(message["source"])):
+            cute.watch()  # where there is a template, Triton is judged, and this is a library's
         torch.cuda.init()
         reply = super().load(message, fds)
         kernels.freeze_choices(message.get("choices") or [])

@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 from kernelsmith.domain.task import Scalar, Task, Workload
@@ -110,6 +111,10 @@ class Request:
     options: Options = DEFAULT
 
 
+Capture = Callable[[Task, Sequence[Request]], Sequence[Captured | Skipped]]
+"""How the compiler is asked about a task."""
+
+
 def capture(
     source: str, task: Task, workload: Workload, *, device: Device, options: Options = DEFAULT,
     timeout_s: float = _TIMEOUT_S,
@@ -129,9 +134,14 @@ def capture(
 
 
 def capture_all(
-    task: Task, requests: Sequence[Request], *, device: Device, timeout_s: float = _TIMEOUT_S
-) -> list[Captured | Skipped]:
-    """The same for several, one after the other in one process: torch takes seconds to start."""
+    task: Task, requests: Sequence[Request], *, device: Device, timeout_s: float = _TIMEOUT_S,
+    lock: Path | None = None,
+) -> list[Captured | Skipped]:  # fmt: skip
+    """The same for several, one after the other in one process: torch takes seconds to start.
+
+    Where kernels run on a GPU, ``lock`` is held: shared for what is merely computed, alone for
+    what the compiler times.
+    """
     messages = [
         {
             "source": each.source, "entry": task.entry, "training": task.training,
@@ -139,6 +149,7 @@ def capture_all(
             "dtype": each.workload.dtype, "device": device,
             "settings": dict(each.options.settings), "threads": each.options.threads,
             "measure_s": each.options.measure_s if device == "cuda" else 0.0,
+            "lock": str(lock) if lock is not None and device == "cuda" else None,
         }
         for each in requests
     ]  # fmt: skip
@@ -160,11 +171,19 @@ def capture_all(
             out, _ = process.communicate()
             missing = f"torch's compiler took more than {timeout_s:.0f} s"
     replies = [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
-    found = [_read(each) for each in replies]
+    found = [from_reply(each) for each in replies]
     return [*found, *[Skipped(reason=missing)] * (len(requests) - len(found))]
 
 
-def _read(reply: dict[str, object]) -> Captured | Skipped:
+def to_reply(found: Captured | Skipped) -> dict[str, object]:
+    """What the child would say of it: plain lists, dictionaries and numbers."""
+    if isinstance(found, Skipped):
+        return {"skipped": found.reason}
+    return {**asdict(found), "tuned": {name: dict(sizes) for name, sizes in found.tuned}}
+
+
+def from_reply(reply: dict[str, object]) -> Captured | Skipped:
+    """What the child said, as a value."""
     if "skipped" in reply:
         return Skipped(reason=str(reply["skipped"]))
     return _captured(reply)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from kernelsmith.propose.rules.compiler import paths
+from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 
 Message = dict[str, Any]
 _MAX_CONSTANT = 256
@@ -39,8 +40,11 @@ class _Unfit(Exception):
 class Capture:
     """One compilation, and what was seen of it."""
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, turn: Turn, *, timed_alone: bool = False) -> None:
         self._message = message
+        self._turn = turn
+        self._timed_alone = timed_alone
+        """Whether the compiler's own stopwatch takes the turn; else it is held all along."""
         self._device = str(message["device"])
         self._codes: list[str] = []
         self._constants: list[dict[str, object]] = []
@@ -58,8 +62,10 @@ class Capture:
         if self._device != "cpu" and not torch.cuda.is_available():
             raise _Unfit("there is no GPU here to compile for")
         module = self._module()
-        function, model = self._target(module)
-        args, keywords = self._inputs(module)
+        with self._turn.held(alone=False):
+            function, model = self._target(module)
+            args, keywords = self._inputs(module)
+            _finish(self._device)
         bound = paths.bound(function, args, keywords)
         self._scope = {"self": model, **bound}
         before = _state(model)
@@ -152,6 +158,8 @@ class Capture:
             for patch in _settings(self._message["settings"]):
                 stack.enter_context(patch)
             stack.enter_context(torch.no_grad())
+            if self._message["settings"].get("max_autotune") and not self._timed_alone:
+                stack.enter_context(self._turn.held(alone=True))
             compiled = torch.compile(function, backend=self._backend, fullgraph=True, dynamic=False)
             return compiled(*args, **keywords)
 
@@ -211,7 +219,8 @@ class Capture:
             fcntl.flock(turn, fcntl.LOCK_EX)  # another compiler's kernels would spoil the choice
             self._arm()
             try:
-                return list(compiled(*given))
+                with nullcontext() if self._timed_alone else self._turn.held(alone=True):
+                    return list(compiled(*given))
             except BaseException:  # the text is good all the same; only the choice is not known
                 return None
             finally:
@@ -227,6 +236,12 @@ class Capture:
             "name": f"arg{number}_1", "path": path, "shape": list(example.shape),
             "stride": list(example.stride()), "dtype": str(example.dtype).removeprefix("torch."),
         }  # fmt: skip
+
+
+def _finish(device: str) -> None:
+    """Wait for what was started on a GPU, while the turn is still held."""
+    if device != "cpu":
+        torch.cuda.synchronize()
 
 
 def _settings(wanted: dict[str, object]) -> Iterator[Any]:
@@ -322,15 +337,23 @@ def _line(error: BaseException) -> str:
     return " ".join([lines[0], why])[:300].strip() if lines else type(error).__name__
 
 
-def answer(message: Message) -> Message:
+def answer(message: Message, turn: Turn, *, timed_alone: bool = False) -> Message:
     """One request; whatever happens, there is a reply."""
     try:
-        return Capture(message).run()
+        return Capture(message, turn, timed_alone=timed_alone).run()
     except _Unfit as error:
         return {"skipped": str(error)}
     except BaseException as error:  # a task's source may raise anything; the caller is told
         inner = getattr(error, "inner_exception", None) or error.__cause__ or error
         return {"skipped": str(inner) if isinstance(inner, _Unfit) else _line(inner)}
+
+
+def _times_alone(turn: Turn) -> bool:
+    try:
+        from torch._inductor.runtime import benchmarking
+    except ImportError:  # a version that times elsewhere
+        return False
+    return time_alone(benchmarking, turn)
 
 
 def main() -> None:
@@ -339,9 +362,12 @@ def main() -> None:
 
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    for message in json.loads(sys.stdin.read()):
+    messages = json.loads(sys.stdin.read())
+    turn = Turn(next((each["lock"] for each in messages if each.get("lock")), None))
+    timed_alone = _times_alone(turn)
+    for message in messages:
         torch.set_num_threads(int(message["threads"] or torch.get_num_threads()))
-        replies.write(json.dumps(answer(message)) + "\n")
+        replies.write(json.dumps(answer(message, turn, timed_alone=timed_alone)) + "\n")
         replies.flush()
         torch._dynamo.reset()
         gc.collect()

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.compiler import launching
@@ -14,6 +15,7 @@ from kernelsmith.propose.rules.compiler.capture import (
     CHANNELS_LAST,
     DEFAULT,
     UNFUSED,
+    Capture,
     Captured,
     Options,
     Request,
@@ -26,7 +28,6 @@ from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.space import Parameter, Parameters, Space
 
-Capture = Callable[[Task, Sequence[Request]], Sequence[Captured | Skipped]]
 Transform = Callable[[Call, Parameters], Call]
 """Changes a call by parameters of its own, such as another kernel for a library's product."""
 _PROCESSES = 4
@@ -37,15 +38,19 @@ _LIBRARIES_ONLY = "torch's compiler calls libraries only, and has no kernel of i
 _PRODUCTS = ("torch.mm", "torch.bmm", "torch.addmm", "torch.baddbmm", "torch.convolution")
 
 
-def on_gpu(task: Task, requests: Sequence[Request]) -> list[Captured | Skipped]:
+def on_gpu(
+    task: Task, requests: Sequence[Request], *, lock: Path | None = None
+) -> list[Captured | Skipped]:
     """Compile for this machine's GPU, in several processes where it has the cores.
 
-    What did not fit beside the others is asked again by itself.
+    What did not fit beside the others is asked again by itself. ``lock`` is the file that says who
+    has the GPU: what the compiler times, it times alone.
     """
     workers = max(1, min(len(requests), (os.cpu_count() or 1) // 4, _PROCESSES))
 
     def ask(share: Sequence[Request]) -> list[Captured | Skipped]:
-        return capture_all(task, share, device="cuda", timeout_s=300.0 + 60.0 * len(share))
+        return capture_all(task, share, device="cuda", timeout_s=300.0 + 60.0 * len(share),
+                           lock=lock)  # fmt: skip
 
     found: list[Captured | Skipped] = [Skipped(reason="not asked")] * len(requests)
     with ThreadPoolExecutor(workers) as pool:

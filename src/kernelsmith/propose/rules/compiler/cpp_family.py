@@ -1,12 +1,13 @@
 """Compiler seeds for the processor: what torch's compiler generates, as plain C++."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.compiler.call import Kernel, Launch
 from kernelsmith.propose.rules.compiler.capture import (
+    Capture,
     Captured,
     Options,
     Request,
@@ -33,9 +34,23 @@ from kernelsmith.propose.rules.space import Parameter, Parameters, Space
 TEMPLATE = "cpp_compiled"
 SCALAR = Options(
     name="scalar", threads=1,
-    settings=(("cpp.simdlen", 1), ("cpp.threads", 1), ("assert_indirect_indexing", True)),
+    settings=(("cpp.simdlen", 1), ("cpp.threads", 1), ("assert_indirect_indexing", True),
+              # Variance as a mean and a sum of squares: two sweeps in lanes, no Welford chain.
+              ("cpp.use_two_step_variance_threshold", 1 << 40)),
     words="one element at a time on one thread; lanes and threads are ours to add",
 )  # fmt: skip
+LAYOUTS = {
+    "as_given": replace(
+        SCALAR, name="as_given", settings=(*SCALAR.settings, ("layout_optimization", False)),
+        words=f"{SCALAR.words}; convolutions in the layout that the inputs have",
+    ),
+    "channels_last": replace(
+        SCALAR, name="channels_last",
+        settings=(*SCALAR.settings, ("force_layout_optimization", True)),
+        words=f"{SCALAR.words}; convolutions with channels last",
+    ),
+}  # fmt: skip
+"""Where channels lie, where the compiler's own choice (``chosen``) is not taken."""
 
 _BLOCK = '''\
 lib = cpp(
@@ -56,6 +71,8 @@ class Compiled:
     form: Form
     library: str
     """Who does what the compiler leaves to the library: ``torch``, or kernels of our own."""
+    layout: str = "chosen"
+    """Where channels lie around convolutions."""
     cases: tuple[tuple[str, Plan], ...]
     """By workload."""
 
@@ -114,24 +131,30 @@ class CppCompiledFamily:
     def _compiled(self, chosen: Parameters) -> Compiled:
         name = chosen.get("form", self.compiled[0].form.name)
         fitting = [each for each in self.compiled if each.form.name == name]
-        wanted = chosen.get("library")
-        for each in fitting:
-            if wanted is None or each.library == wanted:
-                return each
+        for key in ("layout", "library"):
+            wanted = [each for each in fitting if getattr(each, key) == chosen.get(key)]
+            fitting = wanted or fitting
         if fitting:
             return fitting[0]
         raise NotRecognised(f"rules have no form {name!r} of {self.task.name}")
 
 
+def on_cpu(
+    task: Task, requests: Sequence[Request], *, timeout_s: float = 300.0
+) -> list[Captured | Skipped]:
+    """Compile for this machine's processor."""
+    return capture_all(task, requests, device="cpu", timeout_s=timeout_s)
+
+
 def cpp_compiled_family(
-    task: Task, forms: Sequence[Form] = (), *, timeout_s: float = 300.0
+    task: Task, forms: Sequence[Form] = (), *, capture: Capture = on_cpu
 ) -> CppCompiledFamily:
     """Capture a task on the processor, in all its forms.
 
     Args:
         task: What to compute; its held-out workloads are not looked at.
         forms: What to compile; the task as it is written where there are none.
-        timeout_s: How long torch's compiler may take for all of it.
+        capture: How the compiler is run.
 
     Raises:
         NotRecognised: No form has kernels that can be written; the text says why.
@@ -142,40 +165,72 @@ def cpp_compiled_family(
         Request(source=form.source, workload=workload, options=SCALAR)
         for form in asked for workload in workloads
     ]  # fmt: skip
-    found = capture_all(task, requests, device="cpu", timeout_s=timeout_s)
+    layouts = LAYOUTS if "conv" in asked[0].source.lower() else {}
+    requests += [
+        Request(source=asked[0].source, workload=workload, options=options)
+        for options in layouts.values() for workload in workloads
+    ]  # fmt: skip
+    found = list(capture(task, requests))
     labels = [each.name for each in workloads]
     size = len(labels)
-    return family_of(task, [
-        (form, list(zip(labels, found[number * size : (number + 1) * size], strict=True)))
-        for number, form in enumerate(asked)
-    ])  # fmt: skip
+    parts = [
+        list(zip(labels, found[at : at + size], strict=True)) for at in range(0, len(found), size)
+    ]
+    return family_of(
+        task, list(zip(asked, parts, strict=False)),
+        layouts=dict(zip(layouts, parts[len(asked) :], strict=True)),
+    )  # fmt: skip
 
 
 def family_of(
-    task: Task, found: Sequence[tuple[Form, Sequence[tuple[str, Captured | Skipped]]]]
-) -> CppCompiledFamily:
+    task: Task, found: Sequence[tuple[Form, Sequence[tuple[str, Captured | Skipped]]]], *,
+    layouts: Mapping[str, Sequence[tuple[str, Captured | Skipped]]] | None = None,
+) -> CppCompiledFamily:  # fmt: skip
     """The family of what was captured: forms, each with its workloads by name.
+
+    Args:
+        task: What to compute.
+        found: What the compiler said, by form and workload.
+        layouts: What it said of the first form where it was told where channels lie.
 
     Raises:
         NotRecognised: No form has kernels that can be written; the text says why.
     """
     compiled: list[Compiled] = []
     skipped: list[tuple[str, str]] = []
-    for form, captured in found:
+    asked = [("chosen", form, captured) for form, captured in found]
+    asked[1:1] = [(layout, found[0][0], captured) for layout, captured in (layouts or {}).items()]
+    for layout, form, captured in asked:
         for library in ("own", "torch"):
             try:
-                made = _of_form(task, form, library, captured)
+                made = replace(_of_form(task, form, library, captured), layout=layout)
             except NotRecognised as error:
-                skipped.append((f"{form.name}, library={library}", str(error)))
+                where = "" if layout == "chosen" else f", layout={layout}"
+                skipped.append((f"{form.name}, library={library}{where}", str(error)))
                 continue
-            if not any(each.form == form and each.cases == made.cases for each in compiled):
+            same = [each for each in compiled if each.form == form and each.cases == made.cases]
+            if not same:
                 compiled.append(made)
+            elif layout != "chosen" and same[0].layout == "chosen":
+                compiled[compiled.index(same[0])] = replace(same[0], layout=layout)
+    forms = [form for form, _ in found]
+    compiled.sort(key=lambda each: (forms.index(each.form), *_last(each)))
     if not compiled:
         raise NotRecognised(f"no compiler seed for {task.name}: {skipped[0][1]}")
     return CppCompiledFamily(
         task=task, compiled=tuple(compiled), space=cpp_compiled_space(compiled),
         skipped=tuple(skipped),
     )  # fmt: skip
+
+
+def _last(compiled: Compiled) -> tuple[bool, bool]:
+    """What goes behind others: a convolution left to the library, and inputs laid out anew.
+
+    Channels moved last and back cost more than they gain at sizes that fit a processor's caches.
+    """
+    own = [r.own for _, plan in compiled.cases for r in plan.routines if r.own is not None]
+    left = all(dict(each.fixed)["kind"] != "convolution" for each in own)
+    return left, compiled.layout != "as_given"
 
 
 def _workloads(task: Task) -> list[Workload]:
@@ -248,6 +303,11 @@ def cpp_compiled_space(compiled: Sequence[Compiled]) -> Space:
         kept.insert(0, Parameter(name="library", choices=("own", "torch"), default="own",
                                  ordered=False, why="who computes products, scans and the like",
                                  ))  # fmt: skip
+    where = tuple(dict.fromkeys(each.layout for each in compiled))
+    if len(where) > 1:
+        kept.insert(0, Parameter(name="layout", choices=where, default=where[0], ordered=False,
+                                 why="where channels lie decides what a convolution reads at once",
+                                 ))  # fmt: skip
     names = tuple(dict.fromkeys(each.form.name for each in compiled))
     if len(names) > 1:
         kept.insert(0, Parameter(name="form", choices=names, default=names[0], ordered=False,
@@ -294,12 +354,16 @@ _ABSENT = {
 
 _SEEDS: tuple[dict[str, str], ...] = (
     {},
+    {"layout": "channels_last"},
+    {"layout": "as_given"},
+    {"layout": "chosen"},
     {"stores": "stream"},
     {"lanes": "32"},
     {"lanes": "128", "stores": "stream"},
     {"width": "256"},
     {"serial_below": "0", "block": "4"},
     {"library": "torch"},
+    {"library": "torch", "layout": "channels_last"},
 )
 
 

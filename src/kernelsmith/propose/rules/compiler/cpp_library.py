@@ -4,8 +4,8 @@ The compiler leaves these to torch, whose kernels are made for all sizes. Here e
 so that loops have fixed lengths and the accumulators of a product stay in registers.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from kernelsmith.propose.rules.compiler.call import (
@@ -14,12 +14,20 @@ from kernelsmith.propose.rules.compiler.call import (
     Kernel,
     Launch,
     Library,
-    Listed,
     Named,
     Operand,
     Part,
     Step,
     Viewed,
+)
+from kernelsmith.propose.rules.compiler.cpp_convolution import CONVOLUTION, RUN, convolution
+from kernelsmith.propose.rules.compiler.cpp_operands import (
+    Own,
+    Tensor,
+    dense,
+    inputs_text,
+    kernel_of,
+    listed,
 )
 from kernelsmith.propose.rules.compiler.cpp_reader import roots
 from kernelsmith.propose.rules.compiler.cpp_writer import SCHEDULES
@@ -170,9 +178,35 @@ static inline void taps(const float* __restrict in, const float* __restrict weig
 }
 """
 
+PLANES = """\
+// 16 products side by side, each of its own matrices: R rows by C columns stay in registers.
+template <int R, int C, int K>
+static inline __attribute__((always_inline)) void tile_of_planes(
+    const float* __restrict a, int64_t a_row, int64_t a_term, const float* __restrict b,
+    int64_t b_term, int64_t b_column, float* __restrict out, int64_t out_batch, int64_t out_row) {
+  vec16 sum[R][C] = {};
+  for (int k = 0; k < K; ++k) {
+    vec16 left[R], right[C];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) left[r] = load16(a + r * a_row + k * a_term);
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) right[c] = load16(b + k * b_term + c * b_column);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < C; ++c) sum[r][c] += left[r] * right[c];
+  }
+  for (int lane = 0; lane < 16; ++lane)
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < C; ++c) out[lane * out_batch + r * out_row + c] = sum[r][c][lane];
+}
+"""
+
 HELPERS = {
     "product": (VECTOR, PRODUCT), "scan": (VECTOR, SCAN), "best": (BEST,),
-    "depthwise": (DEPTHWISE,),
+    "depthwise": (DEPTHWISE,), "planes": (VECTOR, PLANES), "convolution": (VECTOR, CONVOLUTION),
 }  # fmt: skip
 
 BODIES = {
@@ -186,6 +220,19 @@ BODIES = {
     columns_of_product<{rows}, {columns}, {k}>(
         {m}, left, {a_row}, right, {b_row_used}, {bias}, out + batch * {m} * {n} + from, {n});
   }}""",
+    "planes": """\
+{pragma}
+  for (int64_t tile = 0; tile < {blocks} * ({m} / {rows}) * ({n} / {columns}); ++tile) {{
+    const int64_t column = tile % ({n} / {columns}) * {columns};
+    const int64_t row = tile / ({n} / {columns}) % ({m} / {rows}) * {rows};
+    // The last 16 may overlap those before them; both come to the same values.
+    const int64_t batch = std::min<int64_t>(
+        tile / ({n} / {columns}) / ({m} / {rows}) * 16, {batch} - 16);
+    tile_of_planes<{rows}, {columns}, {k}>(
+        a + batch + row * {a_row}, {a_row}, {a_term}, b + batch + column * {b_column}, {b_term},
+        {b_column}, out + (batch * {m} + row) * {n} + column, {m} * {n}, {n});
+  }}""",
+    "convolution": RUN,
     "scan": """\
 {pragma}
   for (int64_t row = 0; row < {rows}; ++row)
@@ -211,16 +258,6 @@ _PACKED = """\
     right = packed;"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tensor:
-    """What is known of an operand."""
-
-    operand: Named | Viewed
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: str
-
-
 def replaced(call: Call) -> Call:
     """The same call with kernels of our own for the library calls that are known here."""
     known = _tensors(call)
@@ -238,6 +275,7 @@ def replaced(call: Call) -> Call:
         name = f"{kernel.name}_{len(kernels)}"
         kernels.append(replace(kernel, name=name))
         steps += [*before, Launch(kernel=name, operands=operands)]
+        known |= _allocated(call, before)
         if isinstance(step, Library) and kernel.fixed and dict(kernel.fixed)["kind"] == "best":
             parts[str(step.result)] = {}
     return replace(call, steps=tuple(steps), kernels=tuple(kernels))
@@ -267,18 +305,26 @@ def helpers(kernels: list[Kernel]) -> str:
     return "".join(found)
 
 
-def _tensors(call: Call) -> dict[str, _Tensor]:
+def _tensors(call: Call) -> dict[str, Tensor]:
     """Layouts by name, where they are told."""
-    found: dict[str, _Tensor] = {}
+    found: dict[str, Tensor] = {}
     for each in call.arguments:
         if each.shape is not None and each.stride is not None:
-            found[each.name] = _Tensor(
+            found[each.name] = Tensor(
                 operand=Named(name=each.name), shape=each.shape, stride=each.stride,
                 dtype=each.dtype,
             )  # fmt: skip
-    for step in call.steps:
+    return found | _allocated(call, call.steps, found)
+
+
+def _allocated(
+    call: Call, steps: Sequence[Step], known: Mapping[str, Tensor] | None = None
+) -> dict[str, Tensor]:
+    """What these steps allocate, and all names under which that or what is known goes."""
+    found: dict[str, Tensor] = dict(known or {})
+    for step in steps:
         if isinstance(step, Allocate):
-            found[step.name] = _Tensor(
+            found[step.name] = Tensor(
                 operand=Named(name=step.name), shape=step.shape, stride=step.stride,
                 dtype=step.dtype,
             )  # fmt: skip
@@ -292,7 +338,7 @@ def _tensors(call: Call) -> dict[str, _Tensor]:
     return found
 
 
-def _tensor(operand: Operand, known: Mapping[str, _Tensor]) -> _Tensor | None:
+def _tensor(operand: Operand, known: Mapping[str, Tensor]) -> Tensor | None:
     if isinstance(operand, Named):
         return known.get(operand.name)
     if isinstance(operand, Viewed) and operand.name in known:
@@ -301,32 +347,22 @@ def _tensor(operand: Operand, known: Mapping[str, _Tensor]) -> _Tensor | None:
     return None
 
 
-Own = tuple[Kernel, list[Step], tuple[Operand, ...]]
-
-
-def _own(step: Library, known: Mapping[str, _Tensor], call: Call) -> Own | None:
+def _own(step: Library, known: Mapping[str, Tensor], call: Call) -> Own | None:
     given = [_tensor(each, known) for each in step.operands]
     if any(each is not None and each.dtype != "float32" for each in given):
         return None
     if step.target in ("torch.mm", "torch.bmm", "torch.addmm"):
-        return _product(step, given)
+        return _product(step, given) or _planes(step, given)
     if step.target == "torch.ops.aten.cumsum.default":
         return _scan(step, given)
     if step.target == "torch.ops.aten.topk.default":
         return _best(step, given, call)
     if step.target == "torch.convolution":
-        return _depthwise(step, given)
+        return _depthwise(step, given) or convolution(step, given)
     return None
 
 
-def _kernel(kind: str, parameters: str, work: int, **sizes: int | str) -> Kernel:
-    fixed = {"kind": kind, "work": str(work), **{key: str(each) for key, each in sizes.items()}}
-    return Kernel(
-        name=kind, text=parameters, schedule="template", fixed=tuple(sorted(fixed.items()))
-    )
-
-
-def _product(step: Library, given: list[_Tensor | None]) -> Own | None:
+def _product(step: Library, given: list[Tensor | None]) -> Own | None:
     keywords = dict(step.keywords)
     if step.out is None or any(keywords.get(key, 1) != 1 for key in ("alpha", "beta")):
         return None
@@ -353,41 +389,49 @@ def _product(step: Library, given: list[_Tensor | None]) -> Own | None:
             k=k, columns=columns, b_row=b_row, b_column=b_column),
     }  # fmt: skip
     pointers = ["a", "b", *(["bias"] if bias is not None else [])]
-    text = ", ".join(f"const float* __restrict {each}" for each in pointers)
-    kernel = _kernel("product", f"{text}, float* __restrict out", 2 * batch * m * n * k, **sizes)
+    text = inputs_text(pointers)
+    kernel = kernel_of("product", f"{text}, float* __restrict out", 2 * batch * m * n * k, **sizes)
     operands = [a.operand, b.operand, *([bias.operand] if bias is not None else [])]
     return kernel, [], (*operands, Named(name=step.out))
 
 
-def _is_dense(tensor: _Tensor) -> bool:
-    size = 1
-    for length, step in zip(reversed(tensor.shape), reversed(tensor.stride), strict=True):
-        if length != 1 and step != size:
-            return False
-        size *= length
-    return True
+def _planes(step: Library, given: list[Tensor | None]) -> Own | None:
+    """Many small products whose matrices lie interleaved: lanes go across the products."""
+    a, b = (given[0], given[1]) if len(given) == 2 else (None, None)
+    if a is None or b is None or step.out is None or len(a.shape) != 3:
+        return None
+    (batch, m, k), n = a.shape, b.shape[-1]
+    if a.stride[0] != 1 or b.stride[0] != 1 or batch < 16 or k > _LONGEST:
+        return None
+    rows, columns = (next(each for each in (4, 2, 1) if size % each == 0) for size in (m, n))
+    kernel = kernel_of(
+        "planes", f"{inputs_text(['a', 'b'])}, float* __restrict out", 2 * batch * m * n * k,
+        batch=batch, blocks=(batch + 15) // 16, m=m, n=n, k=k, rows=rows, columns=columns,
+        a_row=a.stride[1], a_term=a.stride[2], b_term=b.stride[1], b_column=b.stride[2],
+    )  # fmt: skip
+    return kernel, [], (a.operand, b.operand, Named(name=step.out))
 
 
-def _scan(step: Library, given: list[_Tensor | None]) -> Own | None:
+def _scan(step: Library, given: list[Tensor | None]) -> Own | None:
     x = given[0]
     keywords = dict(step.keywords)
     dim = keywords.get("dim", step.operands[1] if len(step.operands) > 1 else None)
-    if x is None or step.result is None or not _is_dense(x) or not x.shape:
+    if x is None or step.result is None or not x.is_dense or not x.shape:
         return None
     if dim not in (-1, len(x.shape) - 1) or keywords.get("dtype") is not None:
         return None
     n = x.shape[-1]
-    kernel = _kernel(
+    kernel = kernel_of(
         "scan", "const float* __restrict x, float* __restrict out", prod(x.shape),
         rows=prod(x.shape) // max(1, n), n=n,
     )  # fmt: skip
-    out = Allocate(name=step.result, shape=x.shape, stride=_dense(x.shape), dtype="float32")
+    out = Allocate(name=step.result, shape=x.shape, stride=dense(x.shape), dtype="float32")
     return kernel, [out], (x.operand, Named(name=step.result))
 
 
-def _best(step: Library, given: list[_Tensor | None], call: Call) -> Own | None:
+def _best(step: Library, given: list[Tensor | None], call: Call) -> Own | None:
     x = given[0]
-    if x is None or step.result is None or not _is_dense(x) or not x.shape:
+    if x is None or step.result is None or not x.is_dense or not x.shape:
         return None
     count, dim, largest, *_ = (*step.operands[1:], -1, True, True)[:3]
     fits = isinstance(count, int) and 0 < count <= _BEST and largest is True
@@ -405,52 +449,41 @@ def _best(step: Library, given: list[_Tensor | None], call: Call) -> Own | None:
     operands: list[Operand] = [x.operand]
     for index, dtype in enumerate(("float32", "int64")):
         name = parts.get(index, f"{step.result}_{index}")
-        made.append(Allocate(name=name, shape=shape, stride=_dense(shape), dtype=dtype))
+        made.append(Allocate(name=name, shape=shape, stride=dense(shape), dtype=dtype))
         operands.append(Named(name=name))
-    kernel = _kernel(
+    kernel = kernel_of(
         "best", "const float* __restrict x, float* __restrict values, int64_t* __restrict places",
         prod(x.shape), rows=prod(x.shape) // n, n=n, k=str(count),
     )  # fmt: skip
     return kernel, made, tuple(operands)
 
 
-def _depthwise(step: Library, given: list[_Tensor | None]) -> Own | None:
+def _depthwise(step: Library, given: list[Tensor | None]) -> Own | None:
     """One channel by itself, along one dimension, without padding."""
     x, weight = given[0], given[1]
     bias = given[2] if len(given) > 2 else None
     keywords = dict(step.keywords)
-    numbers = {
-        key: [each for each in value.items if isinstance(each, int)]
-        for key, value in keywords.items() if isinstance(value, Listed)
-    }  # fmt: skip
+    numbers = listed(step)
     if x is None or weight is None or step.result is None or len(x.shape) != 3:
         return None
     batch, channels, length = x.shape
     plain = numbers.get("padding") == [0] and keywords.get("transposed") is False
     if not plain or keywords.get("groups") != channels or weight.shape[:2] != (channels, 1):
         return None
-    if not (_is_dense(x) and _is_dense(weight)):
+    if not (x.is_dense and weight.is_dense):
         return None
     k, (pace,), (apart,) = weight.shape[2], numbers["stride"], numbers["dilation"]
     n = (length - apart * (k - 1) - 1) // pace + 1
     shape = (batch, channels, n)
-    if step.stride is not None and step.stride != _dense(shape):
+    if step.stride is not None and step.stride != dense(shape):
         return None
     pointers = ["x", "weight", *(["bias"] if bias is not None else [])]
-    text = ", ".join(f"const float* __restrict {each}" for each in pointers)
-    kernel = _kernel(
+    text = inputs_text(pointers)
+    kernel = kernel_of(
         "depthwise", f"{text}, float* __restrict out", prod(shape) * k, rows=batch * channels,
         channels=channels, length=length, n=n, k=k, step=pace, apart=apart,
         bias="bias[channel]" if bias is not None else "0.0f",
     )  # fmt: skip
-    out = Allocate(name=step.result, shape=shape, stride=_dense(shape), dtype="float32")
+    out = Allocate(name=step.result, shape=shape, stride=dense(shape), dtype="float32")
     operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
     return kernel, [out], (*operands, Named(name=step.result))
-
-
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    found, size = [], 1
-    for each in reversed(shape):
-        found.append(size)
-        size *= max(1, each)
-    return tuple(reversed(found))

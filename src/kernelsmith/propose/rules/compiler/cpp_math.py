@@ -42,6 +42,26 @@ static inline float remainder_of(float a, float b) { return std::fmod(a, b); }
 static inline double remainder_of(double a, double b) { return std::fmod(a, b); }
 """
 
+FREXP = """\
+static inline int32_t exponent_of(double value) {
+  int exponent;
+  std::frexp(value, &exponent);
+  return exponent;
+}
+template <class T> static inline T mantissa_of(T value) {
+  int exponent;
+  return std::frexp(value, &exponent);
+}
+"""
+
+SHIFT = """\
+// To the right by as far as there are bits; what lies outside counts as all of them.
+template <class T> static inline T shifted(T value, T by) {
+  constexpr T most = sizeof(T) * 8 - (T(-1) < T(0));
+  return value >> ((by < T(0)) | (by >= most) ? most : by);
+}
+"""
+
 SWEEP = """\
 // Goes from one element to another, N side by side; k says which of the N.
 template <int N, class F>

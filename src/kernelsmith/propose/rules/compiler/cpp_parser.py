@@ -37,10 +37,13 @@ _LAMBDA = re.compile(r"auto (?P<name>\w+) =(?: \[&\])?")
 _LET = re.compile(r"auto (?P<name>\w+) = (?P<value>.+);")
 _MASKED = re.compile(
     r"auto (?P<name>\w+) = (?P<if>\w+) \? (?P<then>\w+)\(\) : "
-    r"static_cast<decltype\(\w+\(\)\)>\((?P<else>.+)\);"
+    r"(?:static_cast<decltype\(\w+\(\)\)>\((?P<else>.+)\)"
+    r"|(?P<sign>-?)std::numeric_limits<decltype\(\w+\(\)\)>::infinity\(\));"
 )
 _ACCUMULATOR = re.compile(r"(?P<kind>[\w:]+(?:<.+?>)?) (?P<name>tmp_acc\d+) = (?P<value>.+);")
 _ASSIGN = re.compile(r"(?P<name>tmp_acc\d+) = (?P<value>.+);")
+_OPEN = re.compile(r"int32_t (?P<name>tmp\d+);")
+_FREXP = re.compile(r"auto (?P<name>\w+) = std::frexp\((?P<of>.+), &(?P<exponent>\w+)\);")
 _CHECK = re.compile(r"(?:AOTI_)?TORCH_CHECK\((?P<if>.+), \".*\"\);")
 _ATOMIC = re.compile(r"atomic_add(?:_vec)?\(&(?P<to>.+), (?P<value>[^,]+)\);")
 _FOLDS = {
@@ -144,6 +147,12 @@ class _Parser:
             return self._lambda(match["name"])
         if match := _MASKED.fullmatch(line):
             return self._masked(match)
+        if _OPEN.fullmatch(line):
+            return []  # filled by the frexp behind it
+        if match := _FREXP.fullmatch(line):
+            of = match["of"]
+            parts = [(match["exponent"], "exponent_of"), (match["name"], "mantissa_of")]
+            return [each for name, part in parts for each in self._let(name, f"{part}({of})")]
         if match := _LET.fullmatch(line):
             return self._let(match["name"], match["value"])
         if match := _CHECK.fullmatch(line):
@@ -178,6 +187,8 @@ class _Parser:
         if at_once:
             self._next()
         self._expect("{")
+        if at_once and self._lines[self._at].startswith("constexpr decltype("):
+            return self._shift(name)
         self._scopes.append({})
         body = self.block()
         self._scopes.pop()
@@ -191,14 +202,28 @@ class _Parser:
         self._lambdas[name] = (body, value)
         return []
 
+    def _shift(self, name: str) -> list[Statement]:
+        """Bits moved to the right, with a check of how far."""
+        lines = []
+        while (line := self._next()) != "()":
+            lines.append(line)
+        self._expect(";")
+        match = re.fullmatch(r"return decltype\((\w+)\)\(\1 >> (tmp\d+)\);", lines[-2])
+        if match is None:
+            raise NotRecognised(f"rules do not know `{lines[-2][:80]}` of the compiler's C++")
+        value = self._text(f"shifted({match[1]}, {match[2]})")
+        kind = self._kinds.get(self._text(match[1]), "auto")
+        return [Let(name=self._new(name, kind=kind), value=value, kind=kind)]
+
     def _masked(self, match: re.Match[str]) -> list[Statement]:
         body, value = self._lambdas.pop(match["then"])
         kind = words.inferred(value, self._kinds)
         if kind == "auto":
             raise NotRecognised("the compiler's C++ masks a value of an unknown type")
-        other = self._text(match["else"])
-        if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", match["else"]):
-            other = words.literal(match["else"], kind)
+        written = match["else"] or f"{match['sign']}INFINITY"
+        other = self._text(written)
+        if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", written):
+            other = words.literal(written, kind)
         condition = self._text(match["if"])
         name = self._new(match["name"], kind=kind)
         return [

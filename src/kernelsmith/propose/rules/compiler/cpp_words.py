@@ -31,7 +31,8 @@ HELPERS = {
     "max_propagate_nan": "larger", "min_propagate_nan": "smaller", "mod": "remainder_of",
     "floor_divide_integral": "floor_div", "c10::div_floor_integer": "floor_div",
     "div_floor_integer": "floor_div", "c10::div_mod": "floor_mod", "div_mod": "floor_mod",
-    "c10::div_floor_floating": "floor_div",
+    "c10::div_floor_floating": "floor_div", "exponent_of": "exponent_of",
+    "mantissa_of": "mantissa_of", "shifted": "shifted",
 }  # fmt: skip
 """The compiler's helpers, and what the prelude calls them."""
 _CAST = re.compile(
@@ -132,6 +133,8 @@ def inferred(text: str, kinds: Mapping[str, str]) -> str:
             return head[1]
         if head[1] in ("std::isnan", "std::isinf", "std::signbit"):
             return "bool"
+        if head[1] == "exponent_of":
+            return "int32_t"
     flat = _without_loads(text)
     if "?" in flat:
         first, _, last = flat.partition("?")[2].rpartition(":")

@@ -446,6 +446,10 @@ def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
         parts.append(prelude.SIMPLE)
     if re.search(r"\b(floor_div|floor_mod|remainder_of)\(", joined):
         parts.append(prelude.WHOLE)
+    if re.search(r"\b(exponent_of|mantissa_of)\(", joined):
+        parts.append(prelude.FREXP)
+    if re.search(r"\bshifted\(", joined):
+        parts.append(prelude.SHIFT)
     parts.append(prelude.functions(wanted, polynomial=parameters.get("math", "poly") == "poly"))
     places = bool(folds & {"argmax", "argmin"})
     parts.append(prelude.operators(folds & set(prelude.OPERATORS)))

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.reader import attributes
-from kernelsmith.propose.rules.source import Module
+from kernelsmith.propose.rules.source import Module, attributes
 
 
 @dataclass(frozen=True, slots=True)

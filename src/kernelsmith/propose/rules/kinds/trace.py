@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from kernelsmith.propose.rules.functions import LAYERS, RENAMED
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.reader import attributes
-from kernelsmith.propose.rules.source import Module, Plain, Unknown
+from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes
 
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",

@@ -24,7 +24,12 @@ _CAP = re.compile(r"\b65536(u?)\b")
 
 def cuda_of(task: Task) -> str | None:
     """The verified CUDA candidate that a task brings along as its constant ``CUDA``."""
-    for node in ast.parse(task.source).body:
+    return cuda_in(task.source)
+
+
+def cuda_in(source: str) -> str | None:
+    """The same, of a task's file."""
+    for node in ast.parse(source).body:
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Name)
