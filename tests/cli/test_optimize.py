@@ -233,6 +233,15 @@ def test_resuming_a_finished_run_says_the_same_again(tmp_path):
     assert {**first, "seconds": 0} == {**again, "seconds": 0}
 
 
+def test_a_run_is_not_resumed_on_another_device(tmp_path):
+    optimize(tmp_path, RIGHT, WRONG, more=("--steps", "1"))
+    journal = tmp_path / "run" / "journal.jsonl"
+    before = journal.read_text().replace('"backend": "null"', '"backend": "cpu"')
+    journal.write_text(before)
+    expect_one_line(run("resume", tmp_path / "run", "--steps", "2"), 2, "was judged on")
+    assert journal.read_text() == before, "nothing of it changes"
+
+
 @pytest.mark.parametrize("where", ["nowhere", "."])
 def test_resuming_no_run_is_one_line(tmp_path, where):
     expect_one_line(run("resume", where, cwd=tmp_path), 2, "journal.jsonl")

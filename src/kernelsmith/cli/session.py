@@ -12,6 +12,7 @@ from kernelsmith.cli.elsewhere import elsewhere, load_for
 from kernelsmith.cli.extra import needs_train
 from kernelsmith.cli.live import Say, watching
 from kernelsmith.cli.runs import read_run, write_report
+from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import SmithError, UsageError
 from kernelsmith.evaluate.evaluator import Elsewhere
@@ -22,7 +23,7 @@ from kernelsmith.run.loop import Run
 from kernelsmith.run.progress import Watch
 from kernelsmith.run.proposers import asks_compiler, make_proposer
 from kernelsmith.run.result import Result
-from kernelsmith.run.start import JOURNAL, Judges, resume, settings_of, start
+from kernelsmith.run.start import JOURNAL, Judges, device_of, resume, settings_of, start
 
 _STOPPING = "stopping: what is under way is finished first; Ctrl-C again stops at once"
 _AT_ONCE = "stopping at once"
@@ -89,7 +90,9 @@ def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
     """Go on where the journal ends, with the budget of ``config``."""
     place = elsewhere(config.evaluator, config.backend)
     if place is not None:
-        _refuse_other_device(folder, place)
+        _refuse_other_device(folder, place.device)
+    elif config.backend != "null":
+        _refuse_other_device(folder, device_of(config.backend))
     proposer = _proposer(config, folder)
     return _session(
         task, folder, config, f"{task.name} on {config.backend}, resumed -> {folder}",
@@ -121,11 +124,11 @@ def _judges(place: Elsewhere | None, config: RunConfig) -> Judges | None:
     )
 
 
-def _refuse_other_device(folder: Path, place: Elsewhere) -> None:
+def _refuse_other_device(folder: Path, now: Device) -> None:
     before = read_run(folder).header.device
-    if before is not None and before.name != place.device.name:
+    if before is not None and before.name != now.name:
         raise UsageError(
-            f"the run was judged on {before.name!r}, and there it would be {place.device.name!r}: "
+            f"the run was judged on {before.name!r}, and now it would be {now.name!r}: "
             "their timings do not compare"
         )
 

@@ -63,7 +63,7 @@ def start(
     Raises:
         UsageError: There is a journal already, or the folder cannot be written.
     """
-    device = device or _device(config.backend)
+    device = device or device_of(config.backend)
     started = _now()
     header = Header(
         task=task,
@@ -167,7 +167,8 @@ def settings_of(name: str, config: RunConfig) -> Settings:
     return replace(effort(name, config.backend), timeout_s=config.timeout_s)
 
 
-def _device(backend: str) -> Device:
+def device_of(backend: str) -> Device:
+    """What this machine judges on with a backend."""
     opened = load_backend(backend)
     try:
         return opened.device()
