@@ -19,6 +19,7 @@ import tempfile
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from kernelsmith.corpus.extract.extract import extract
 from kernelsmith.corpus.harvest.harvest import harvest
@@ -119,6 +120,7 @@ def measured(store: Store, args: argparse.Namespace) -> dict[str, object]:
         "difficulty": dict(Counter(int(r.number("difficulty")) for r in classified)),
         "sources": dict(Counter(r.key.partition(":")[0] for r in classified).most_common()),
         "agreement_with_authors": dict(agreement),
+        "hand_check": _told(store.folder / "hand_check.json"),
         "seconds": seconds,
         "per_minute": _per_minute(seconds),
         "planted": planted(),
@@ -126,8 +128,11 @@ def measured(store: Store, args: argparse.Namespace) -> dict[str, object]:
 
 
 def _times(folder: Path) -> dict[str, dict[str, float]]:
-    path = folder / TIMES
-    return dict(json.loads(path.read_text())) if path.is_file() else {}
+    return _told(folder / TIMES) or {}
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    return dict(json.loads(path.read_text())) if path.is_file() else None
 
 
 def _per_minute(seconds: dict[str, dict[str, float]]) -> object:

@@ -48,6 +48,9 @@ def test_a_bad_module_is_turned_away_with_a_reason(records, name):
 def test_the_reasons_are_the_right_ones(records):
     reasons = {name: record.reason for (stem, name), record in records.items() if stem == "bad"}
     assert reasons["Nothing"] == "returns its input"
+    assert reasons["AlmostNothing"] == "returns its input"
+    assert reasons["OnlyViews"] == "does no work"
+    assert reasons["TestLayer"] == "is a test fixture"
     assert reasons["Constant"] in ("output is constant", "output ignores the inputs")
     assert reasons["IgnoresInputs"] == "output ignores the inputs"
     assert reasons["IgnoresWeights"] == "output ignores the parameters"

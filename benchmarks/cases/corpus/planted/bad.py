@@ -13,6 +13,29 @@ class Nothing(nn.Module):
         return x
 
 
+class OnlyViews(nn.Module):
+    def forward(self, x):
+        return x.flatten(1).t().contiguous()
+
+
+class AlmostNothing(nn.Module):
+    """Its input within rounding."""
+
+    def forward(self, x):
+        return (x * 3.0) / 3.0
+
+
+class TestLayer(nn.Module):
+    """Would run, and was written to test something else with."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.layer = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.layer(x).tanh()
+
+
 class Constant(nn.Module):
     def forward(self, x):
         return torch.ones_like(x) * 3.0

@@ -15,7 +15,9 @@ _INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r".*vocab.*|num_embeddings|n_token.*|num_tokens|ntoken|.*_idim|odim|num_items|n_items|num_users",
      (VOCABULARY, "64")),
     (r"kernel|kernel_?sizes?|ksize|ks|k_size|window|win|conv_kernel.*", ("3", "(3, 3)", "[3, 3]")),
-    (r"kernel_size_list|kernels|dilations", ("[3, 3]", "[1, 2]")),
+    (r"kernel_size_list|kernels", ("[3, 3]", "[1, 2]")),
+    (r".*(dilations|dilation_\w*s|dilations?_list|atrous_\w*|dilation_?rates?)",
+     ("[1, 2]", "(1, 2)", "1", "2")),
     (r"strides?", ("1", "[1, 1]", "2")),
     (r"padding|pad", ("1", "0", "'same'")),
     (r"dilation|groups?|num_groups|n_groups", ("1", "4", "2")),
@@ -25,6 +27,8 @@ _INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
      (HEADS, "8", "2", "1")),
     (r"(dim_|d_|size_per_|attention_)?head_?(dim|size|channels)?|dim_head|d_k|d_v|d_head|head_dims?|key_dim",
      ("16", "64", "32")),
+    (r"(?!.*(dim|size|channels|per|drop|bias|layer|modules|list)).*(heads|_n_?head)",
+     (HEADS, "2", "1")),
     (r"layer_?(idx|id|index|number|i)|idx|index|block_idx|i|stage|layer_num|level", ("0",)),
     (r"(num_|n_)?(hidden_|encoder_|decoder_)?(layers?|blocks|depth|repeats|stages|levels)|depth|n|nb|num",
      ("2", "[2, 2]", "[1, 1, 1, 1]")),
@@ -105,6 +109,9 @@ _BY_TYPE: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 _ANY = (DIM, "2", "1.0", "None", "(8, 8)", "'relu'", "[32, 64]", "nn.Identity()", "True", "4",
         "nn.ReLU", "lambda x: x", "{}")  # fmt: skip
+_SIZE = re.compile(r"(?!(use|with|is|has|keep|return|learn|learnable|add|do|enable|apply|share)_)"
+                   r".*(size|shape|dim|features|channels)", re.IGNORECASE)  # fmt: skip
+"""Names of sizes: ``True`` would pass for 1 there."""
 _TYPED = {"int": r"-?\d+$", "float": r"-?[\d.e-]+$", "bool": r"True|False", "str": r"'.*'$"}
 
 
@@ -112,8 +119,9 @@ def init_guesses(name: str, annotation: str = "") -> list[str]:
     """Expressions for one constructor argument, the likeliest first, each once."""
     found: list[str] = []
     plain = annotation.strip().strip("'\"")
+    size = "bool" not in plain and _SIZE.match(name) is not None
     for pattern, values in _INIT:
-        if re.fullmatch(pattern, name, re.IGNORECASE):
+        if re.fullmatch(pattern, name, re.IGNORECASE) and not (size and "True" in values):
             found += values
             break
     fits = _TYPED.get(plain)
@@ -123,7 +131,8 @@ def init_guesses(name: str, annotation: str = "") -> list[str]:
         if plain and re.match(pattern, plain):
             found += values
             break
-    return list(dict.fromkeys([*found, *_ANY]))
+    every = dict.fromkeys([*found, *_ANY])
+    return [each for each in every if not (size and each in ("True", "False"))]
 
 
 CONFIG_VALUES = {
@@ -162,6 +171,8 @@ _NOT_SIZES = re.compile(
 )
 _HEADS = re.compile(r"(heads?$|n_head|num_key_value|num_kv|_heads$)", re.IGNORECASE)
 _SMALLEST = 8
+_WIDTHS = ("hidden_size", "d_model", "n_embd", "embed_dim", "dim", "hidden_dim", "input_size",
+           "in_channels", "attention_dim", "adim", "n_feat", "channels")  # fmt: skip
 
 
 def completed(values: dict[str, str]) -> dict[str, str]:
@@ -206,6 +217,18 @@ def shrunk(values: dict[str, str], target: int = 256) -> dict[str, str]:
             found[name] = str(min(number, 2))
         elif re.search(r"experts$", name):
             found[name] = str(min(number, 8))
+    return fewer_heads(found)
+
+
+def fewer_heads(values: dict[str, str]) -> dict[str, str]:
+    """The same arguments with no head narrower than eight, where one width says how wide."""
+    numbers = {k: int(v) for k, v in values.items() if re.fullmatch(r"\d+", v)}
+    width = next((numbers[k] for k in _WIDTHS if k in numbers), 0)
+    found = dict(values)
+    for name, heads in numbers.items():
+        if width >= _SMALLEST and _HEADS.search(name) and heads * _SMALLEST > width:
+            fits = [h for h in range(1, heads) if h * _SMALLEST <= width and not heads % h]
+            found[name] = str(max([h for h in fits if not width % h] or [1]))
     return found
 
 
@@ -225,7 +248,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"(feats|features|inputs_list|xs|x_list|feature_list|pyramid|hidden_states_list|multi_.*"
      r"|feature_maps|encoder_features|skips?|skip_connections|stage_.*)", "list"),
     (r"(return|output|use|is|need|training|inverse|reverse|causal|with)_?.*", "flag"),
-    (r"(num|n|k|max|min|top)_.*|k|dim|num", "number"),
+    (r"(num|n|k|max|min|top)_.*|k|dim|num|batch_size|bsz", "number"),
     (r"adj(acency)?(_matrix)?|attn_bias|.*_bias|graph", "square"),
     (r"(cond|conditioning|temb|time_emb|emb|c|style|w|vec|g|speaker|spk.*|global_.*"
      r"|.*_emb)", "vector"),

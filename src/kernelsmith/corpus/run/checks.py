@@ -20,6 +20,17 @@ from kernelsmith.evaluate.worker.trees import Unsupported, flatten, unflatten
 
 SLOWEST_S = 1.5
 _LARGEST_OUTPUT = 1 << 26
+_AN_INPUT = 1e-5
+_NO_WORK = frozenset((
+    "alias", "as_strided", "clone", "contiguous", "copy_", "detach", "detach_", "empty",
+    "empty_like", "empty_strided", "expand", "flatten", "lift_fresh", "lift_fresh_copy",
+    "new_empty", "new_empty_strided", "permute", "reshape", "select", "slice", "split",
+    "split_with_sizes", "squeeze", "squeeze_", "t", "t_", "_to_copy", "transpose", "transpose_",
+    "unbind", "unfold", "unsafe_split", "_unsafe_view", "unsqueeze", "unsqueeze_", "view",
+    "view_as_complex", "view_as_real", "_reshape_alias", "diagonal", "unsafe_chunk",
+    "promote_types", "_local_scalar_dense",
+))  # fmt: skip
+"""Operators that only look at memory in another way, or copy it."""
 _FATAL = ("does not depend on the inputs", "is constant", "is one of the inputs unchanged")
 
 
@@ -239,6 +250,10 @@ def _effects(
         floats = sum(leaf.is_floating_point() and leaf.numel() > 0 for leaf in first)
         if floats and len(fatal) >= floats:
             raise Unfit(_effect(fatal[0]), fatal[0])
+        if first and all(_is_input(leaf, sets[0]) for leaf in first):
+            raise Unfit("returns its input", f"within {_AN_INPUT:g} of its largest value")
+        if set(facts.ops) <= _NO_WORK:
+            raise Unfit("does no work", ", ".join(sorted(facts.ops)))
         if not floats and all(_equal(first, _outputs(model, each, 1)) for each in sets[1:]):
             raise Unfit("output ignores the inputs")
         facts.notes = reasons
@@ -251,6 +266,17 @@ def _effects(
                     tensor.add_(torch.randn_like(tensor) * 0.5)
         if _near(first, _outputs(other, sets[0], 1), 1e-6):
             raise Unfit("output ignores the parameters")
+
+
+def _is_input(leaf: torch.Tensor, chosen: InputSet) -> bool:
+    return any(
+        leaf.shape == given.shape
+        and leaf.numel() > 0
+        and leaf.is_floating_point() == given.is_floating_point()
+        and float((leaf.double() - given.double()).abs().max())
+        <= _AN_INPUT * float(given.double().abs().max())
+        for given in chosen.leaves
+    )
 
 
 def _effect(reason: str) -> str:

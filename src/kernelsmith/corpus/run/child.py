@@ -25,6 +25,8 @@ from kernelsmith.corpus.inputs.repair import (
 )
 from kernelsmith.corpus.run import checks
 from kernelsmith.corpus.run.find import FILE, Finder, Job, NotFound, why
+from kernelsmith.corpus.run.idle import busy
+from kernelsmith.corpus.run.settle import settled
 from kernelsmith.corpus.run.stretch import stretched
 from kernelsmith.evaluate.sandbox.channel import receive, send
 
@@ -168,15 +170,22 @@ def _finished(
     finder: Finder, recipe: Recipe, model: torch.nn.Module, state: State, how: str
 ) -> Message:
     job = finder.job
+
+    def make() -> torch.nn.Module:
+        return finder.construct(recipe)
+
+    model, state, notes = settled(model, state, finder.call, make)
     agreement, theirs = _agreement(finder, recipe, state)
     shapes = [value.shape for _, value in theirs if isinstance(value, Tensor)]
     if agreement not in ("", "yes") and any(len(shape) > 1 for shape in shapes):
         for other in (_larger(theirs), theirs):
             if _runs(finder, model, other):
-                state, how = other, "authors' call"
+                state, notes, how = other, [], "authors' call"
                 break
-    stretched(state, lambda each: finder.call(model, each), recipe)
     accepted = finder._forward()
+    optional = [p.name for p in accepted if p.default is not p.empty]
+    state, idle = busy(make, state, optional)
+    stretched(state, lambda each: finder.call(model, each), recipe)
     given = [name for name, _ in state]
     recipe.named = given != [p.name for p in accepted][: len(given)] or any(
         p.kind is p.KEYWORD_ONLY and p.name in given for p in accepted
@@ -203,6 +212,7 @@ def _finished(
             raise
         except BaseException as error:
             return {"reason": "its task file fails", "detail": why(error)}
+        facts.notes = [*notes, *idle, *facts.notes]
         return {
             "reason": "", "code": text, "how": how, "agreement": agreement, **_facts(facts),
             "workloads": 1 + len(recipe.workloads), "config": bool(recipe.config),

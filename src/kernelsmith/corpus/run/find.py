@@ -15,6 +15,7 @@ from kernelsmith.corpus.inputs.guesses import (
     CONFIG_VALUES,
     completed,
     config_guess,
+    fewer_heads,
     init_guesses,
     input_kind,
     shrunk,
@@ -36,6 +37,7 @@ from kernelsmith.corpus.inputs.repair import (
 )
 from kernelsmith.corpus.run.drawing import compared, elements, has_tensor, made
 from kernelsmith.corpus.run.layouts import layouts
+from kernelsmith.corpus.run.settle import BATCHES
 
 FILE = "task.py"
 MOST_PARAMETERS = 60_000_000
@@ -159,7 +161,7 @@ class Finder:
                 found.append(Recipe(self.job.root, init=dict(init), config=self.job.config,
                                     values=dict(each)))  # fmt: skip
         else:
-            found.append(Recipe(self.job.root, init=init))
+            found.append(Recipe(self.job.root, init=fewer_heads(init)))
         return found
 
     def constructed(self, recipe: Recipe) -> tuple[Recipe, torch.nn.Module]:
@@ -354,12 +356,13 @@ class Finder:
         for value in layouts(model, recipe, self._ranks()):
             width = value.shape[-1] if len(value.shape) != 4 else value.shape[1]
             options = [(p.name, self._options(p.name, value, width)) for p in required]
-            found.append(tuple((name, each[0]) for name, each in options))
+            base = tuple((name, each[0]) for name, each in options)
+            found.append(base)
             # One other choice for one argument at a time.
             if len(found) <= 6:
                 for index, (name, each) in enumerate(options):
                     for other in each[1:3]:
-                        found.append((*found[-1][:index], (name, other), *found[-1][index + 1 :]))
+                        found.append((*base[:index], (name, other), *base[index + 1 :]))
         return found
 
     def _ranks(self) -> list[int]:
@@ -417,7 +420,8 @@ class Finder:
             case "flag":
                 return [Other("False"), Other("True")]
             case "number":
-                return [Other("2"), Other("1")]
+                # A batch of all of axis 0 would leave one frame or one part to each of it.
+                return [Other("1"), Other("2")] if name in BATCHES else [Other("2"), Other("1")]
             case "float":
                 return [Other("1.0")]
             case "text":

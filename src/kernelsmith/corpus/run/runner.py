@@ -1,6 +1,7 @@
 """The execution filter from outside: a zygote with torch, a confined child per module, limits."""
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,11 @@ TIMEOUT_S = 12.0
 _AT_ONCE = 64
 _GRAPH_S = 8.0
 UNTRIED = "copy of some that do not run"
+FIXTURE = "is a test fixture"
+_FIXTURE = re.compile(
+    r"(?:.*[:/])?(?:(?:tests?|test_utils|testing)(?:\.py)?[/:].*|test_\w*\.py:.*|\w+_test\.py:.*)"
+    r"|.*:Test[A-Z_0-9]\w*"
+)
 
 Progress = Callable[[int, int, int], None]
 """Told after every module: done, in all, kept."""
@@ -55,6 +61,8 @@ class Runner:
 
     def run(self, record: Record) -> Record:
         """Examine one extracted module; whatever it does becomes a record."""
+        if is_fixture(record.key):
+            return Record(key=record.key, reason=FIXTURE)
         return self.ask(record.key, {"job": job_of(record)})
 
     def check(self, key: str, text: str) -> Record:
@@ -95,6 +103,11 @@ def lent(runner: Runner | None) -> Iterator[Runner]:
         own.close()
 
 
+def is_fixture(key: str) -> bool:
+    """Whether a class was written to test something else with, by its file or its name."""
+    return _FIXTURE.fullmatch(key) is not None
+
+
 def job_of(record: Record) -> dict[str, object]:
     """What the sandbox is told about one module."""
     keys = ("root", "init", "forward", "shapes", "config", "config_values", "examples")
@@ -123,7 +136,12 @@ def run(store: Store, *, processes: int, progress: Progress, most: int | None = 
     stage = store.stage("run")
     began = time.monotonic()
     done = {record.key: record.kept for record in stage}
-    found = groups(_distinct(extracted))
+    distinct = _distinct(extracted)
+    for record in distinct:
+        if is_fixture(record.key) and record.key not in done:
+            stage.add(Record(key=record.key, reason=FIXTURE))
+    # Left out here, so that none of them stands for copies that people use.
+    found = groups([record for record in distinct if not is_fixture(record.key)])
     count = kept = 0
     runner = Runner()
     try:

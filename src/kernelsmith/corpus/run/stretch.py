@@ -13,6 +13,7 @@ Run = Callable[[State], object]
 _BUDGET_S = 0.02
 _MOST_ELEMENTS = 1 << 21
 _SMALLEST = 8
+_FEWEST, _MOST_S = 16, 0.5
 _CHOICES = ((16, 4), (16, 2), (8, 2), (8, 1), (4, 1), (2, 1))
 
 
@@ -24,6 +25,7 @@ def stretched(state: State, run: Run, recipe: Recipe) -> None:
     seconds = time.process_time() - began
     groups = [(name, places) for name, places in _groups(state) if _is_free(state, places, run)]
     chosen = _sizes(state, groups, run, seconds)
+    _enough(state, groups, chosen, run, seconds)
     final = state
     for index, (_, places) in enumerate(groups):
         final = _put(final, places, -index - 1)
@@ -128,6 +130,23 @@ def _sizes(
         if sizes == base or _works(new, run):
             return sizes
     return base
+
+
+def _enough(
+    state: State, groups: list[tuple[str, list[Place]]], chosen: dict[str, int], run: Run,
+    seconds: float,
+) -> None:  # fmt: skip
+    """Where inputs are only a handful of numbers, a larger batch though it costs more."""
+    largest = max((_elements((("", each),)) for _, value in state for each in _tensors(value)),
+                  default=0)  # fmt: skip
+    batch = chosen.get("batch", _FEWEST)
+    if batch >= _FEWEST or largest // max(1, _size_at(state, groups[0][1][0])) * batch >= _FEWEST:
+        return
+    new = state
+    for name, places in groups:
+        new = _put(new, places, _FEWEST if name == "batch" else chosen[name])
+    if seconds * _FEWEST < _MOST_S and _works(new, run):
+        chosen["batch"] = _FEWEST
 
 
 def _more(
