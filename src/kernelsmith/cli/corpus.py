@@ -83,6 +83,11 @@ def _harvest_options(verb: argparse.ArgumentParser) -> None:
         "--licences", default="any", metavar="NAMES",
         help="any, permissive, or names with commas between (any)",
     )  # fmt: skip
+    verb.add_argument(
+        "--quality", type=int, default=0, choices=range(7), metavar="N",
+        help="0 to 6: how many of licence, release, tests, files that parse, docstrings and "
+        "hand-written lines a source must have (0)",
+    )  # fmt: skip
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -123,6 +128,7 @@ def _options(args: argparse.Namespace) -> "Options":
     return Options(
         processes=processes, sources=tuple(sources),
         licences=tuple(getattr(args, "licences", "any").split(",")),
+        quality=getattr(args, "quality", 0),
         operators=getattr(args, "operators", False),
         against=tuple(getattr(args, "against", None) or ("builtin",)),
         embedding=getattr(args, "embedding", "tfidf"), most=getattr(args, "most", None),

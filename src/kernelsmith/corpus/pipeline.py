@@ -27,6 +27,8 @@ class Options:
 
     processes: int = 2
     licences: tuple[str, ...] = ("any",)
+    quality: int = 0
+    """Signs of quality, of six, that a source must show."""
     operators: bool = False
     against: tuple[str, ...] = ("builtin",)
     embedding: str = "tfidf"
@@ -52,7 +54,8 @@ def stage(store: Store, name: str, options: Options, shown: Shown, out: Path | N
     began, cpu = time.monotonic(), _cpu()
     before = _count(store, name) if name in _RESUMED else 0
     if name == "harvest":
-        harvest(store, options.sources, licences=options.licences, say=shown.say)
+        harvest(store, options.sources, licences=options.licences, say=shown.say,
+                least_quality=options.quality)  # fmt: skip
     elif name == "extract":
         extract(
             store, processes=options.processes, operators=options.operators,

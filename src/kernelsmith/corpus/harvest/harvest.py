@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kernelsmith.corpus.harvest import licence
+from kernelsmith.corpus.harvest.quality import MOST, quality
 from kernelsmith.corpus.harvest.sources import File, Source, open_source
 from kernelsmith.corpus.store import Record, Stage, Store
 from kernelsmith.errors import UsageError
@@ -14,12 +15,14 @@ Say = Callable[[str], None]
 
 
 def harvest(
-    store: Store, specs: Sequence[str], *, licences: tuple[str, ...], say: Say, least_files: int = 1
-) -> None:
+    store: Store, specs: Sequence[str], *, licences: tuple[str, ...], say: Say,
+    least_files: int = 1, least_quality: int = 0,
+) -> None:  # fmt: skip
     """Take in sources that are not there yet.
 
     A source without a Python file that could hold a module is turned away as a whole; so is one
-    whose licence was not asked for, unless single files say otherwise.
+    below the quality asked for, and one whose licence was not asked for, unless single files say
+    otherwise.
 
     Raises:
         UsageError: No source at all could be opened.
@@ -39,6 +42,11 @@ def harvest(
         if source.origin in done:
             continue
         say(f"[{index + 1}/{len(specs)}] {source.name} {source.version}")
+        poor = _poor(source, least_quality) if least_quality else ""
+        if poor:
+            stage.add(_of_source(source, "below the quality asked for", poor))
+            say(f"{source.name}: {poor}")
+            continue
         _take_in(store, stage, source, licences, least_files)
     stage.close()
     if not opened:
@@ -62,14 +70,23 @@ def _take_in(
         reason = "too few usable files"
     elif not modules:
         reason = "mentions no module"
-    stage.add(
-        Record(
-            key=f"source:{name}", reason=reason,
-            data={"kind": "source", "name": name, "version": source.version,
-                  "origin": source.origin, "licence": source.licence, "files": count,
-                  "files_with_modules": modules},
-        )
+    stage.add(_of_source(source, reason, files=count, files_with_modules=modules))
+
+
+def _of_source(source: Source, reason: str, detail: str = "", **counts: int) -> Record:
+    return Record(
+        key=f"source:{source.name}", reason=reason, detail=detail,
+        data={"kind": "source", "name": source.name, "version": source.version,
+              "origin": source.origin, "licence": source.licence, **counts},
     )  # fmt: skip
+
+
+def _poor(source: Source, least: int) -> str:
+    """Why a source is not good enough; empty where it is."""
+    found = quality(source, list(source.files()))
+    if found.points >= least:
+        return ""
+    return f"{found.points} of {MOST} signs of quality: {', '.join(found.lacking)}"
 
 
 def _file(source: Source, file: File, root: Path, licences: tuple[str, ...]) -> Record:
