@@ -83,7 +83,14 @@ def stage(store: Store, name: str, options: Options, shown: Shown, out: Path | N
 
 
 def _count(store: Store, name: str) -> int:
-    return sum(1 for _ in store.stage(name)) if name in STAGES[:-1] else 0
+    """How many came through: of extract those that stand alone, not what was only read."""
+    if name not in STAGES[:-1]:
+        return 0
+    kept = name == "extract"
+    return sum(
+        not record.key.endswith("!file") and (record.kept or not kept)
+        for record in store.stage(name)
+    )
 
 
 def _cpu() -> float:
