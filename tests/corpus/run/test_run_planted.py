@@ -59,6 +59,7 @@ def test_the_reasons_are_the_right_ones(records):
     assert reasons["NeedsWhatIsNotHere"] == "needs what is not here"
     assert reasons["Abstract"] == "is abstract"
     assert reasons["DiesHard"] == "ends its process"
+    assert reasons["Unset"] == "its weights are never set"
 
 
 def test_a_random_module_is_marked(records):

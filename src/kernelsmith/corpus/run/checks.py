@@ -124,7 +124,7 @@ def check(text: str, workloads: list[dict[str, int]]) -> Facts:
     """
     module = load(text)
     facts = Facts()
-    model = _constructed(module, 1)
+    model = _initialised(module)
     facts.parameters = sum(p.numel() for p in model.parameters())
     sets = [_drawn(module, {}, seed) for seed in (11, 12, 13)]
     leaves = sets[0].leaves
@@ -179,6 +179,20 @@ def _constructed(module: ModuleType, seed: int) -> torch.nn.Module:
     torch.manual_seed(seed)
     model: torch.nn.Module = module.Model(*values)
     return model.eval()
+
+
+def _initialised(module: ModuleType) -> torch.nn.Module:
+    """Construct it where memory that nobody wrote holds NaN: another function sets its weights."""
+    # The public switch imports torch's compiler.
+    torch._C._set_deterministic_algorithms(True, warn_only=True)
+    try:
+        model = _constructed(module, 1)
+    finally:
+        torch._C._set_deterministic_algorithms(False)
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and bool(tensor.isnan().any()):
+            raise Unfit("its weights are never set", name)
+    return model
 
 
 def _drawn(module: ModuleType, sizes: dict[str, int], seed: int) -> InputSet:
