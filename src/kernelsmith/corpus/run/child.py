@@ -5,6 +5,7 @@ import socket
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +25,7 @@ from kernelsmith.corpus.inputs.repair import (
     Value,
 )
 from kernelsmith.corpus.run import checks
+from kernelsmith.corpus.run.attempt import attempted, works
 from kernelsmith.corpus.run.find import FILE, Finder, Job, NotFound, why
 from kernelsmith.corpus.run.idle import busy
 from kernelsmith.corpus.run.settle import settled
@@ -133,12 +135,7 @@ def _widened(finder: Finder, recipe: Recipe, detail: str) -> list[Recipe]:
 
 
 def _runs(finder: Finder, model: torch.nn.Module, state: State) -> bool:
-    try:
-        return isinstance(finder.call(model, state), object)
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException:  # whatever it raises, it does not run
-        return False
+    return works(lambda: finder.call(model, state))
 
 
 def authors_state(finder: Finder, example: dict[str, Any]) -> State:
@@ -251,14 +248,9 @@ def _agreement(finder: Finder, recipe: Recipe, state: State) -> tuple[str, State
         if not tensors:
             continue
         own = Recipe(recipe.root, init=_example_init(finder, example))
-        try:
-            other = finder.construct(own)
-        except (KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException:  # the example is of another class of this name
-            continue
-        if not _runs(finder, other, theirs):
-            continue
+        other = attempted(partial(finder.construct, own))
+        if other is None or not _runs(finder, other, theirs):
+            continue  # the example may be of another class of this name
         ours = [v for _, v in state if isinstance(v, Tensor)]
         if len(ours) != len(tensors):
             return "number", theirs

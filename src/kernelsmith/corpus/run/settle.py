@@ -23,6 +23,7 @@ from kernelsmith.corpus.inputs.repair import (
     Tensor,
     Value,
 )
+from kernelsmith.corpus.run.attempt import attempted
 from kernelsmith.corpus.run.drawing import elements
 
 Call = Callable[[nn.Module, State], Any]
@@ -183,13 +184,9 @@ def _crossed(model: nn.Module, output: Any, state: State, call: Call) -> bool:
     for name, value in state:
         if isinstance(value, Tensor) and value.shape[:1] == (batch,):
             changed[name] = replace(value, shape=(batch + 1, *value.shape[1:]))
-    try:
-        output = call(model, _with(state, changed))
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException:  # the batch cannot be changed, so nothing can be said
-        return False
-    return _twice(output, max(ranks), (batch + 1,))
+    # Where the batch cannot be changed nothing can be said.
+    again = attempted(lambda: call(model, _with(state, changed)))
+    return _twice(again, max(ranks), (batch + 1,))
 
 
 def _twice(output: Any, rank: int, batch: tuple[int, ...]) -> bool:

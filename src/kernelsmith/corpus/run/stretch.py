@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kernelsmith.corpus.inputs.recipe import Recipe
 from kernelsmith.corpus.inputs.repair import Many, State, Tensor, Value
+from kernelsmith.corpus.run.attempt import works
 
 Place = tuple[int, int, int]
 """Argument, tensor in it, dimension."""
@@ -84,13 +85,7 @@ def _size_at(state: State, place: Place) -> int:
 
 
 def _works(state: State, run: Run) -> bool:
-    try:
-        run(state)
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException:  # whatever a module raises says that this size is not free
-        return False
-    return True
+    return works(lambda: run(state))
 
 
 def _is_free(state: State, places: list[Place], run: Run) -> bool:
