@@ -1,7 +1,7 @@
 """The first stage: every Python file of every source, laid out in folders, with its licence."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from kernelsmith.corpus.harvest import licence
@@ -42,24 +42,26 @@ def harvest(
         if source.origin in done:
             continue
         say(f"[{index + 1}/{len(specs)}] {source.name} {source.version}")
-        poor = _poor(source, least_quality) if least_quality else ""
+        # Of archives every look is a new unpacking; without a question files are taken one by one.
+        files = list(source.files()) if least_quality else source.files()
+        poor = _poor(source, files, least_quality) if isinstance(files, list) else ""
         if poor:
             stage.add(_of_source(source, "below the quality asked for", poor))
             say(f"{source.name}: {poor}")
             continue
-        _take_in(store, stage, source, licences, least_files)
+        _take_in(store, stage, source, files, licences, least_files)
     stage.close()
     if not opened:
         raise UsageError("none of the sources could be opened; see the lines above")
 
 
 def _take_in(
-    store: Store, stage: Stage, source: Source, licences: tuple[str, ...], least_files: int
-) -> None:
-    name = source.name
-    root = store.folder / "trees" / name
+    store: Store, stage: Stage, source: Source, files: Iterable[File],
+    licences: tuple[str, ...], least_files: int,
+) -> None:  # fmt: skip
+    root = store.folder / "trees" / source.name
     count = modules = 0
-    for file in source.files():
+    for file in files:
         record = _file(source, file, root, licences)
         stage.add(record)
         if record.kept:
@@ -81,9 +83,9 @@ def _of_source(source: Source, reason: str, detail: str = "", **counts: int) -> 
     )  # fmt: skip
 
 
-def _poor(source: Source, least: int) -> str:
+def _poor(source: Source, files: Sequence[File], least: int) -> str:
     """Why a source is not good enough; empty where it is."""
-    found = quality(source, list(source.files()))
+    found = quality(source, files)
     if found.points >= least:
         return ""
     return f"{found.points} of {MOST} signs of quality: {', '.join(found.lacking)}"
