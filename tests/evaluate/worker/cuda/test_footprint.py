@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from kernelsmith.evaluate.worker.cuda.footprint import Footprint, footprint
+from kernelsmith.evaluate.worker.cuda.footprint import Footprint, footprint, tried
 
 GB = 10**9
 
@@ -24,6 +24,29 @@ def test_nothing_real_is_allocated():
     found = of_function(lambda x: torch.relu(x), (4, 10**9))
     assert found == Footprint(inputs=16 * GB, weights=0, outputs=16 * GB, activations=0)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+@pytest.mark.triton
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="allocates on a GPU")
+def test_a_real_forward_takes_what_the_one_without_memory_says_and_workspaces():
+    def make() -> nn.Module:
+        return nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 32, bias=False))
+
+    def inputs() -> list[torch.Tensor]:
+        return [torch.rand(100_000, 64) * 2 - 1]
+
+    real, traced = tried(make, None, inputs, None), footprint(make, None, inputs, None)
+    assert real is not None
+    assert traced is not None
+    assert (real.outputs, real.inputs) == (4 * 100_000 * 32, traced.inputs)
+    assert traced.activations <= real.activations <= traced.activations + (64 << 20)
+
+
+@pytest.mark.triton
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="allocates on a GPU")
+def test_a_forward_that_there_is_no_room_for_is_not_measured():
+    assert tried(lambda: None, torch.relu, lambda: [torch.rand(10**12)], None) is None
+    assert torch.cuda.memory_reserved() < 1 << 30
 
 
 def test_what_lives_between_input_and_output_is_activation():

@@ -1,4 +1,4 @@
-"""The memory that a task's forward takes, found by running it on tensors without memory."""
+"""The memory that a task's forward takes: of a real one, or of one on tensors without memory."""
 
 import gc
 import warnings
@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
 from kernelsmith.evaluate.worker.trees import flatten
 
-__all__ = ["Footprint", "footprint", "predicted_peak"]
+__all__ = ["Footprint", "footprint", "predicted_peak", "tried"]
 
 _UNABLE = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
@@ -23,6 +23,28 @@ _UNABLE = (
 """What a task's source raises where it asks a tensor without memory for its values."""
 _OPERATORS = 200_000
 """A forward of more than that many, half a minute of them, is not followed to its end."""
+
+
+def tried(
+    make_model: Callable[[], torch.nn.Module | None],
+    function: Callable[..., object] | None,
+    make_inputs: Callable[[], object],
+    dtype: torch.dtype | None,
+) -> Footprint | None:
+    """Measure one real forward: at once, where ``footprint`` takes seconds to load what it needs.
+
+    ``None`` where the device has no room for it, or the source needs what only a host has.
+    """
+    try:
+        with (
+            torch.random.fork_rng(), warnings.catch_warnings(action="ignore"),
+            torch.device("cuda"), torch.no_grad(),
+        ):  # fmt: skip
+            return _measured(make_model, function, make_inputs, dtype, _Allocated())
+    except _UNABLE:
+        return None
+    finally:
+        torch.cuda.empty_cache()
 
 
 def footprint(
@@ -46,13 +68,13 @@ def footprint(
     for device in ("cuda", "cpu") if torch.cuda.is_available() else ("cpu",):
         try:
             with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
-                return _measure(make_model, function, make_inputs, dtype, device=device)
+                return _traced(make_model, function, make_inputs, dtype, device=device)
         except _UNABLE:
             continue
     return None
 
 
-def _measure(
+def _traced(
     make_model: Callable[[], torch.nn.Module | None],
     function: Callable[..., object] | None,
     make_inputs: Callable[[], object],
@@ -63,25 +85,35 @@ def _measure(
     # A mode of its own each time: what another mode made is not taken for one's own.
     fake = FakeTensorMode(allow_non_fake_inputs=True)
     with torch.device(device), fake, _Live() as live, torch.no_grad():
-        model = make_model()
-        if model is not None:
-            _convert(model, dtype)
-        weights = live.settled()
-        values = make_inputs()
-        leaves: list[torch.Tensor] = []
-        flatten(values, leaves)
-        chosen = {id(leaf): _own(leaf, dtype) for leaf in leaves}
-        arguments, keywords = _arguments(values, chosen)
-        del values, leaves
-        inputs = live.settled() - weights
-        held = live.storages()
-        live.peak = 0
-        target = function if model is None else model
-        assert target is not None
-        found: list[torch.Tensor] = []
-        flatten(target(*arguments, **keywords), found)
-        outputs = _kept_bytes(found, held)
-        beyond = max(0, live.peak - weights - inputs - outputs)
+        return _measured(make_model, function, make_inputs, dtype, live)
+
+
+def _measured(
+    make_model: Callable[[], torch.nn.Module | None],
+    function: Callable[..., object] | None,
+    make_inputs: Callable[[], object],
+    dtype: torch.dtype | None,
+    memory: "_Live | _Allocated",
+) -> Footprint:
+    model = make_model()
+    if model is not None:
+        _convert(model, dtype)
+    weights = memory.settled()
+    values = make_inputs()
+    leaves: list[torch.Tensor] = []
+    flatten(values, leaves)
+    chosen = {id(leaf): _own(leaf, dtype) for leaf in leaves}
+    arguments, keywords = _arguments(values, chosen)
+    del values, leaves
+    inputs = memory.settled() - weights
+    held = memory.storages()
+    memory.forget_peak()
+    target = function if model is None else model
+    assert target is not None
+    found: list[torch.Tensor] = []
+    flatten(target(*arguments, **keywords), found)
+    outputs = _kept_bytes(found, held)
+    beyond = max(0, memory.peak - weights - inputs - outputs)
     return Footprint(inputs=inputs, weights=weights, outputs=outputs, activations=beyond)
 
 
@@ -153,7 +185,7 @@ class _Live(TorchDispatchMode):
         self._bytes = 0
         self._operators = 0
         self.peak = 0
-        """The most bytes that were alive after any operator since this was set to 0."""
+        """The most bytes that were alive after any operator since ``forget_peak``."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         self._operators += 1
@@ -175,6 +207,10 @@ class _Live(TorchDispatchMode):
         """Numbers of the storages alive."""
         return set(self._known)
 
+    def forget_peak(self) -> None:
+        """Start anew."""
+        self.peak = 0
+
     def _see(self, storage: torch.UntypedStorage) -> None:
         number, size = storage._cdata, storage.nbytes()
         if number in self._known:  # it may have grown
@@ -187,3 +223,29 @@ class _Live(TorchDispatchMode):
 
     def _gone(self, number: int, _: object) -> None:
         self._bytes -= self._known.pop(number)[1]
+
+
+class _Allocated:
+    """What torch's allocator on the device says of the same, workspaces of libraries included."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        self._before = torch.cuda.memory_allocated()
+
+    def settled(self) -> int:
+        """Bytes alive once nothing is left over from construction."""
+        gc.collect()
+        return torch.cuda.memory_allocated() - self._before
+
+    def storages(self) -> set[int]:
+        """It knows none: an output that is an input counts as new, which it would be as a copy."""
+        return set()
+
+    def forget_peak(self) -> None:
+        """Start anew."""
+        torch.cuda.reset_peak_memory_stats()
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were alive since ``forget_peak``."""
+        return torch.cuda.max_memory_allocated() - self._before

@@ -26,7 +26,6 @@ from kernelsmith.evaluate.worker.cuda.summary import (
     answer_bytes,
     attach_scores,
     described,
-    known_bytes,
     plain,
     same_bits,
     set_bytes,
@@ -35,9 +34,6 @@ from kernelsmith.evaluate.worker.reference import Message, Misplaced, Reference,
 from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
 
 _PROBES = 6
-_SMALL = 1 / 64
-"""Tasks whose inputs take less of the free memory than this need no prediction, which
-costs seconds."""
 _KEPT_SHARE = 0.1
 """Of the device's memory, for input sets and again for answers that are kept at hand."""
 _IDLE_BYTES = 4 << 30
@@ -92,7 +88,7 @@ class DeviceReference(Reference):
         }
 
     def predict(self, message: Message, _: list[int]) -> Message:
-        """Say how much memory a workload takes, before any of it is taken."""
+        """Say how much memory a workload takes, before any of it is kept."""
         arguments, init = message["arguments"], message["init"]
         assert isinstance(arguments, dict)
         assert isinstance(init, dict)
@@ -106,18 +102,16 @@ class DeviceReference(Reference):
             return cast(torch.nn.Module, made.train(self._training))
 
         free, total = torch.cuda.mem_get_info()
-        known = known_bytes(lambda: self._module.get_inputs(**arguments))
-        if known is not None and known < _SMALL * free:
-            return {"footprint": None, "free": free, "total": total}
         # It brings a symbolic algebra along: not for a process that others are forked from.
-        from kernelsmith.evaluate.worker.cuda.footprint import footprint
+        from kernelsmith.evaluate.worker.cuda.footprint import footprint, tried
 
-        found = footprint(
-            make_model if is_module else lambda: None,
-            None if is_module else target,
-            lambda: self._module.get_inputs(**arguments),
-            dtype,
-        )
+        made = make_model if is_module else lambda: None
+        function = None if is_module else target
+
+        def inputs() -> object:
+            return self._module.get_inputs(**arguments)
+
+        found = tried(made, function, inputs, dtype) or footprint(made, function, inputs, dtype)
         said = None if found is None else asdict(found)
         return {"footprint": said, "free": free, "total": total}
 

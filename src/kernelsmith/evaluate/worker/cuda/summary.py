@@ -1,41 +1,11 @@
 """Small things that the trusted process says about tensors."""
 
-from collections.abc import Callable
-
 import torch
-from torch.overrides import TorchFunctionMode
 
 from kernelsmith.evaluate.worker.answers import Answer, Output
 from kernelsmith.evaluate.worker.cuda import compare
 from kernelsmith.evaluate.worker.inputs import InputSet
-from kernelsmith.evaluate.worker.trees import describe, flatten
-
-
-def known_bytes(make_inputs: Callable[[], object]) -> int | None:
-    """Bytes of the inputs, drawn without memory; nothing where that cannot be done."""
-    try:
-        leaves: list[torch.Tensor] = []
-        with torch.device("meta"), _Blank():
-            given = make_inputs()
-        flatten(list(given) if isinstance(given, list | tuple) else given, leaves)
-        return sum(each.nbytes for each in leaves)
-    except (RuntimeError, TypeError, ValueError, NotImplementedError):
-        return None
-
-
-class _Blank(TorchFunctionMode):
-    """Random factories give empty tensors: on the meta device torch loads its compiler for them."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        kwargs = kwargs or {}
-        if func in (torch.rand, torch.randn):
-            return torch.empty(*args, dtype=kwargs.get("dtype"), device="meta")
-        if func is torch.randint:
-            size = kwargs.get("size", args[-1] if args else ())
-            return torch.empty(size, dtype=kwargs.get("dtype") or torch.int64, device="meta")
-        if func is torch.randperm:
-            return torch.empty(args[0], dtype=torch.int64, device="meta")
-        return func(*args, **kwargs)
+from kernelsmith.evaluate.worker.trees import describe
 
 
 def described(each: Output) -> dict[str, object]:
