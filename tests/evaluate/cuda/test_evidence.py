@@ -100,12 +100,33 @@ def test_cache_kept_beyond_the_baselines_convicts():
     assert "8,388,608 more bytes of the device's cache" in str(found.verdict())
 
 
+def turns(
+    baseline: list[float], candidate: float | list[float] = 50.0
+) -> list[tuple[float, float]]:
+    own = candidate if isinstance(candidate, list) else [candidate] * len(baseline)
+    return list(zip(baseline, own, strict=True))
+
+
 def test_a_baseline_may_be_a_little_slower_beside_the_candidate():
     found = Evidence()
-    assert found.undisturbed(100.0, 108.9)
-    assert not found.undisturbed(100.0, 109.1)
-    assert found.undisturbed(1.0, 2.0), "a microsecond is nobody's doing"
-    assert not found.undisturbed(1134.0, 1262.0), "memory's two speeds are settled by heat"
+    assert found.undisturbed(100.0, turns([108.9] * 8))
+    assert not found.undisturbed(100.0, turns([109.1] * 8))
+    assert found.undisturbed(1.0, turns([2.0] * 8)), "a microsecond is nobody's doing"
+
+
+def test_a_device_that_is_slower_for_both_sides_accuses_nobody():
+    baseline = [5906.7, 6607.7, *[6609.1] * 6]
+    candidate = [5921.9, 6615.2, *[6626.4] * 6]  # as an H200 did with gigabytes a launch
+    assert Evidence().undisturbed(5914.8, turns(baseline, candidate))
+
+
+def test_slowing_the_other_side_alone_is_seen_in_any_turn():
+    calm, slow = [100.0] * 3, [130.0] * 5
+    assert not Evidence().undisturbed(100.0, turns(calm + slow, 50.0))
+    mixed = [50.0] * 3 + [65.0] * 4 + [50.0]
+    assert not Evidence().undisturbed(100.0, turns(calm + slow, mixed)), "one turn of five"
+    always = turns([130.0] * 8, 65.0)
+    assert not Evidence().undisturbed(100.0, always), "nobody knows what it takes in a calm one"
 
 
 def test_a_part_of_the_launches_takes_a_part_of_the_time():

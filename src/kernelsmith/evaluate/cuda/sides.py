@@ -33,6 +33,8 @@ class Samples:
 
     baseline: list[float] = field(default_factory=list)
     candidate: list[float] = field(default_factory=list)
+    turns: list[tuple[float, float]] = field(default_factory=list)
+    """Both sides of every turn, those that do not count as samples included."""
 
     @property
     def pair(self) -> Pair:

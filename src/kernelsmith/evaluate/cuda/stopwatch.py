@@ -204,7 +204,7 @@ class DeviceStopwatch:
             self._convict()
             together = statistics.median(timed.baseline)
             alone = max(alone, self._beside_itself)
-            if not self._evidence.undisturbed(alone, together):
+            if not self._evidence.undisturbed(alone, timed.turns):
                 raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
             if not self._kernels:
@@ -326,13 +326,15 @@ class DeviceStopwatch:
             # Chance, then the other way round: each side comes first as often as the other.
             order = order[::-1] if turn % 2 else self._rng.sample((True, False), 2)
             ran = self._turn(baseline, candidate, view, order)
+            theirs, own = (ran[side].event_us / len(self._slots()) for side in (False, True))
+            into.turns.append((theirs, own))
             if turn < self._gpu.warmups:
                 continue
             last = turn == most - 1 and not into.candidate
             after = self._backend.gpu.snapshot()
             if self._evidence.keep(before, after, last=last, ours=self._ours):
-                into.baseline.append(ran[False].event_us / len(self._slots()))
-                into.candidate.append(ran[True].event_us / len(self._slots()))
+                into.baseline.append(theirs)
+                into.candidate.append(own)
             if len(into.candidate) == wanted:
                 break
 
@@ -348,6 +350,7 @@ class DeviceStopwatch:
                 if turn >= self._gpu.warmups:
                     times.append(ran.event_us / len(self._slots()))
                 self._release(side, launches)
+        into.turns = list(zip(into.baseline, into.candidate, strict=True))
 
     def _turn(
         self, baseline: Side, candidate: Side, view: ArenaView, order: Sequence[bool]

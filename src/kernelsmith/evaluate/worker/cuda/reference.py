@@ -211,7 +211,7 @@ class DeviceReference(Reference):
         """By how much eager itself leaves the task's tolerance, at its worst element."""
         wanted = self._wanted(message)
         seen = compare.distance(
-            wanted.eager, wanted.exact, wanted.eager, allowed=0.0,
+            wanted.eager, wanted.exact, wanted.eager, allowed=math.inf,
             atol=float(str(message["atol"])), rtol=float(str(message["rtol"])),
         )  # fmt: skip
         return {"excess": plain(seen.excess)}
