@@ -5,8 +5,10 @@ zygote, programs) with champion settings, in turn, while ``--builds`` neighbours
 loop at nice 10. Then the same without one precaution at a time: warm-up, outlier rule, graphs,
 rotation of inputs, interleaving, swept caches; beside them, in turn, as it is.
 
-Reported: (max - min) / median of the device ratio and of the plain-call ratio, in how many
-evaluations the interval covers the median of all, and the mean width of the intervals.
+Reported: (max - min) / median of the device ratio over all evaluations, over those of one session
+(another session may get another card) and over the fresh pairs of one evaluation; of the plain-call
+ratio; in how many evaluations the interval covers the median of their session; the intervals' mean
+width.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -138,16 +140,23 @@ def _reduced(good: list[Record]) -> dict[str, Any]:
     ratios = [run["ratio"] for run in good]
     calls = [run["call"]["ratio"] for run in good if run["call"]]
     middle = statistics.median(ratios)
+    sessions: dict[int, list[Record]] = {}
+    for run in good:
+        sessions.setdefault(run["session"], []).append(run)
     return {
         "passed": len(good),
         "candidate_us": statistics.median(run["candidate_us"] for run in good),
         "baseline_us": statistics.median(run["baseline_us"] for run in good),
         "median": middle,
         "spread": _spread(ratios),
+        "spread_in_session": _largest(
+            _spread([run["ratio"] for run in each]) for each in sessions.values()
+        ),
+        "spread_of_pairs": _largest(_spread(run["pairs"]) for run in good),
         "sd": statistics.stdev(ratios) / middle if len(ratios) > 1 else None,
         "call_median": statistics.median(calls) if calls else None,
         "call_spread": _spread(calls),
-        "covers": sum(run["low"] <= middle <= run["high"] for run in good) / len(good),
+        "covers": sum(map(_covering, sessions.values())) / len(good),
         "width": statistics.fmean((run["high"] - run["low"]) / run["ratio"] for run in good),
         "modes": sorted({run["mode"] for run in good}),
         "noisy": sum("noisy" in run["labels"] for run in good),
@@ -164,6 +173,16 @@ def _spread(values: list[float]) -> float | None:
     return (max(values) - min(values)) / statistics.median(values)
 
 
+def _covering(runs: list[Record]) -> int:
+    """How many of one session's intervals hold its median."""
+    middle = statistics.median(run["ratio"] for run in runs)
+    return sum(run["low"] <= middle <= run["high"] for run in runs)
+
+
+def _largest(spreads: Iterable[float | None]) -> float | None:
+    return max((each for each in spreads if each is not None), default=None)
+
+
 def show(found: list[dict[str, Any]]) -> None:
     """Print the tables for people."""
     for kind in ("noise", "ablation"):
@@ -174,12 +193,13 @@ def show(found: list[dict[str, Any]]) -> None:
             if each["passed"]:
                 row += [f"{each['candidate_us']:.2f}", "/".join(each["modes"])]
                 row += [f"{each['median']:.3f}", _percent(each["spread"])]
+                row += [_percent(each["spread_of_pairs"])]
                 row += [_percent(each["call_spread"]), _percent(each["covers"])]
                 row += [_percent(each["width"]), f"{each['pairs']:.0f}", f"{each['seconds']:.1f}"]
-            rows.append(row + [""] * (11 - len(row)))
+            rows.append(row + [""] * (12 - len(row)))
         head = (
-            "candidate", "passed", "us", "mode", "ratio", "spread", "call's spread",
-            "interval covers median", "width", "pairs", "s each",
+            "candidate", "passed", "us", "mode", "ratio", "spread", "pairs' spread",
+            "call's spread", "interval covers median", "width", "pairs", "s each",
         )  # fmt: skip
         if rows:
             print(f"\n{kind}\n{table(head, rows)}")
