@@ -69,7 +69,7 @@ def test_a_file_is_laid_upon_a_preset_key_by_key():
         ("[budget", "not TOML: "),
         ('[prompt]\nform = "x"', "prompt.form is one of whole, diff; got 'x'"),
         ('preset = "x"', "no preset 'x'; known are paper, quick, thorough"),
-        ('effort = "x"', "settings: effort is one of quick, usual, thorough"),
+        ('effort = "x"', "settings: effort is one of glance, quick, usual, thorough"),
     ],
 )
 def test_a_mistake_is_named_in_one_line(text, says):

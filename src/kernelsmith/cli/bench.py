@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kernelsmith.cli.command import Command
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.settings import EFFORTS
 
 _VERBS = ("list", "show", "compare", "merge", "export", "verify", "audit")
 _WHAT = """\
@@ -94,9 +95,7 @@ def _judged(group: argparse._ArgumentGroup) -> None:
         "--tests", type=int, metavar="N",
         help="fresh process pairs per winner and workload (until the interval is narrow)",
     )  # fmt: skip
-    group.add_argument(
-        "--effort", choices=("quick", "usual", "thorough"), help="of the last judgement (thorough)"
-    )
+    group.add_argument("--effort", choices=EFFORTS, help="of the last judgement (thorough)")
 
 
 def _limits(group: argparse._ArgumentGroup) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kernelsmith.cli.elsewhere import add_evaluator
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import known_backends
-from kernelsmith.evaluate.settings import Settings, effort
+from kernelsmith.evaluate.settings import EFFORTS, Settings, effort
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
     add_evaluator(parser)
     parser.add_argument(
         "--effort",
-        choices=("quick", "usual", "thorough"),
+        choices=EFFORTS,
         default="usual",
         help="quick: one process pair; thorough: at least six, for numbers to be quoted",
     )

@@ -107,7 +107,7 @@ def _grpo(parser: argparse.ArgumentParser) -> None:
 
 def _judged(parser: argparse.ArgumentParser) -> None:
     add_evaluator(parser)
-    parser.add_argument("--effort", default="quick", help="quick, usual, thorough (quick)")
+    parser.add_argument("--effort", default="quick", help="glance, quick, usual, thorough (quick)")
     parser.add_argument("--in-flight", type=int, default=4, metavar="N", help="judged at a time")
     parser.add_argument(
         "--store", type=Path, metavar="FILE", help="evaluations to use again, on one machine"
@@ -197,7 +197,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--backend", default="triton", help="of their kernels (triton)")
     parser.add_argument("--judge", action="store_true", help="measure parents, for reinforcement")
-    parser.add_argument("--effort", default="quick", help="quick, usual, thorough (quick)")
+    parser.add_argument("--effort", default="quick", help="glance, quick, usual, thorough (quick)")
 
 
 def _weights(parser: argparse.ArgumentParser) -> None:

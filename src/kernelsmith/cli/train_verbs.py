@@ -17,8 +17,9 @@ from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import load_backend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.harness import JUDGE
+from kernelsmith.evaluate.settings import EFFORTS
 from kernelsmith.propose.models import ModelConfig
-from kernelsmith.run.config import EFFORTS, Budget, ProposerSpec, RunConfig
+from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 from kernelsmith.run.journal import read
 from kernelsmith.run.pool import LocalPool
 from kernelsmith.run.proposers import make_proposer

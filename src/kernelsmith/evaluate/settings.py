@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from kernelsmith.evaluate.hardware import uses_gpu
 from kernelsmith.evaluate.timing.sampling import StopRule
 
+EFFORTS = ("glance", "quick", "usual", "thorough")
 _STOP = StopRule(target_width=0.10, max_pairs=5, budget_s=15.0)
 
 
@@ -23,6 +24,9 @@ class GpuSettings:
     """Times that a pair lays out its memory and captures anew: placement moves short kernels."""
     calls: int = 4
     """Batches of plain calls, for the ratio that the paper's tables show; 0 leaves it out."""
+    examined_s: float = 1.0
+    """Seconds of a workload spent on full comparisons of whatever came; beyond, nine batches of ten
+    get one only if they are further from the baseline's than what was found right before."""
     alone: int = 3
     """Batches of the baseline before the candidate's process exists."""
     warmups: int = 2
@@ -79,7 +83,9 @@ class Settings:
 
 
 def effort(name: str, backend: str = "cpu") -> Settings:
-    """The settings of ``quick``, ``usual`` (search) or ``thorough`` (champions, quoted numbers).
+    """The settings of one of ``EFFORTS``, from a sweep over many tasks to numbers that are quoted.
+
+    ``usual`` is for search, ``thorough`` for champions.
 
     A device's clock is steadier than a processor's, and opening a process on it costs a second:
     there a search makes do with one pair, and champions get pairs until one per cent is reached.
@@ -87,6 +93,8 @@ def effort(name: str, backend: str = "cpu") -> Settings:
     usual = Settings()
     if uses_gpu(backend):
         stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
+        if name == "glance":
+            return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=0, examined_s=0.3))
         if name == "quick":
             return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
         if name == "thorough":
@@ -95,7 +103,7 @@ def effort(name: str, backend: str = "cpu") -> Settings:
             gpu = GpuSettings(rounds=2)
             return replace(usual, stop=stop, gpu=gpu, sanitize=True)
         return replace(usual, stop=stop)
-    if name == "quick":
+    if name in ("glance", "quick"):
         return replace(usual, stop=replace(usual.stop, min_pairs=1, max_pairs=1))
     if name == "thorough":
         stop = replace(usual.stop, target_width=0.02, min_pairs=6, max_pairs=16, budget_s=120.0)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.settings import EFFORTS
 from kernelsmith.propose.models import ModelConfig
 from kernelsmith.propose.prompt_options import Preset, PromptOptions
 from kernelsmith.run.toml import from_table, to_table, to_toml
 from kernelsmith.search.config import SearchConfig
 
-EFFORTS = ("quick", "usual", "thorough")
 PROPOSERS = ("rules", "llm", "student", "agent", "replay")
 
 

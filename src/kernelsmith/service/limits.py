@@ -83,6 +83,7 @@ class Limits:
             "gpu.samples": (gpu.samples, self.trials),
             "gpu.rounds": (gpu.rounds, self.trials),
             "gpu.calls": (gpu.calls, self.trials),
+            "gpu.examined_s": (gpu.examined_s, 60.0),
             "gpu.alone": (gpu.alone, self.trials),
             "gpu.warmups": (gpu.warmups, self.trials),
         }

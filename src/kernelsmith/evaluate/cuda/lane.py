@@ -58,7 +58,7 @@ class DeviceLane(Lane):
             child, builder or NoBuilder(), threads=threads, timeout_s=timeout_s, name=name
         )
         self._oracle, self._template, self._settled = oracle, template, settled
-        self._source = ""
+        self.source = ""
         self._segments: dict[int, tuple[int, str]] = {}
         self._view: ArenaView | None = None
         self._base = (0, 0)
@@ -74,7 +74,7 @@ class DeviceLane(Lane):
 
     def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
         """Run the source and construct what it defines, from what its earlier processes left."""
-        self._source = source
+        self.source = source
         known = self._settled.get(source, Settled())
         self._load(
             source, entry, setup, function=function,
@@ -166,11 +166,11 @@ class DeviceLane(Lane):
         """
         said = self._ask({"do": "choices"})
         choices, files = said.get("choices"), said.get("cache")
-        if self._source in self._settled or not isinstance(choices, list):
+        if self.source in self._settled or not isinstance(choices, list):
             return
         while len(self._settled) >= _MOST_SETTLED:
             self._settled.popitem(last=False)
-        self._settled[self._source] = Settled(choices, files if isinstance(files, dict) else {})
+        self._settled[self.source] = Settled(choices, files if isinstance(files, dict) else {})
 
     def release(self, launches: Launches) -> None:
         """Write over the outputs, then let the program forget them."""

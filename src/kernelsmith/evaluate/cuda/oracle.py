@@ -25,6 +25,19 @@ _CONTEXT_BYTES = 600 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nature:
+    """What a reference does on one workload, whatever its inputs and weights."""
+
+    is_random: bool
+    is_stateful: bool
+    """It changes buffers."""
+    mutates: bool
+    """It changes inputs."""
+    set_bytes: int
+    """Of one input set and its outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArenaView:
     """The inputs of a batch, as a lane maps them."""
 
@@ -41,6 +54,10 @@ class DeviceOracle(Oracle):
         self._arena: ArenaView | None = None
         self._needs: dict[str, tuple[int, int | None]] = {}
         self._fitting: set[str] = set()
+        self.natures: dict[str, Nature] = {}
+        """What is known of the reference, by workload."""
+        self.batches: dict[tuple[str, str], int] = {}
+        """How many launches make a batch, by workload and the baseline's source."""
         self.room = 1 << 30
         """Bytes of input that are arranged at once."""
 

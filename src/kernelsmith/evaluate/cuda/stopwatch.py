@@ -21,7 +21,7 @@ from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.cuda.evidence import Evidence
 from kernelsmith.evaluate.cuda.floor import impossible, roofline
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
-from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
+from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle, Nature
 from kernelsmith.evaluate.cuda.sides import (
     Disturbed,
     Samples,
@@ -52,9 +52,6 @@ _HEADROOM = 4.0
 _FEW_BYTES = 32 << 20
 _BEYOND_CACHES = 256 << 20
 """A batch of so many bytes finds nothing of use in a cache; a smaller one keeps what is there."""
-_EXAMINED_S = 1.0
-"""Seconds of a workload spent on full comparisons of whatever came; beyond, nine batches of ten get
-one only if they are further from the baseline's than what was found right before."""
 _AS_BEFORE = 2.0
 
 
@@ -168,7 +165,10 @@ class DeviceStopwatch:
 
     def _beside(self, baseline: Side, setup: Setup) -> tuple[Pair, Pair | None]:
         if self._count is None:
-            self._count = self._calibrate(baseline.lane)
+            known = self._workload.name, baseline.lane.source
+            if known not in self._oracle.batches:
+                self._oracle.batches[known] = self._calibrate(baseline.lane)
+            self._count = self._oracle.batches[known]
         view = self._arrange(baseline)
         alone = self._alone(baseline, view)
         candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
@@ -239,13 +239,20 @@ class DeviceStopwatch:
                 self._oracle.release()
 
     def _look_at_the_reference(self, setup: Setup) -> None:
-        check, probe = self._spot_check, self._fresh(1)
-        check.is_random = self._oracle.has_statistic and self._oracle.is_random(probe[0])
-        answers = self._oracle.answers(probe, nudges=0)[0]
-        check.is_stateful, self._mutates = bool(answers.buffers), bool(answers.mutated)
+        check, natures = self._spot_check, self._oracle.natures
+        if self._workload.name not in natures:
+            probe = self._fresh(1)
+            answers = self._oracle.answers(probe, nudges=0)[0]
+            natures[self._workload.name] = Nature(
+                is_random=self._oracle.has_statistic and self._oracle.is_random(probe[0]),
+                is_stateful=bool(answers.buffers), mutates=bool(answers.mutated),
+                set_bytes=probe[0].nbytes + answers.nbytes,
+            )  # fmt: skip
+        nature = natures[self._workload.name]
+        check.is_random, check.is_stateful = nature.is_random, nature.is_stateful
+        self._mutates, self._set_bytes = nature.mutates, nature.set_bytes
         check.is_restored = self._task.weights is not Weights.SEED
         self._state = setup.state if check.is_stateful and check.is_restored else None
-        self._set_bytes = probe[0].nbytes + answers.nbytes
 
     def _calibrate(self, lane: DeviceLane) -> int:
         """Choose how many launches make a batch, from the baseline's time and its memory."""
@@ -405,7 +412,7 @@ class DeviceStopwatch:
         self, lane: DeviceLane, launches: Launches, sets: Sequence[InputSet],
         suspect: Suspect | None,
     ) -> None:  # fmt: skip
-        tired = self._examined_s > _EXAMINED_S and self._rng.random() > 0.1
+        tired = self._examined_s > self._gpu.examined_s and self._rng.random() > 0.1
         if tired and suspect is not None and suspect.off <= _AS_BEFORE * self._accepted:
             return
         begun = time.monotonic()

@@ -36,8 +36,8 @@ from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatte
 _PROBES = 6
 _KEPT_SHARE = 0.1
 """Of the device's memory, for input sets and again for answers that are kept at hand."""
-_IDLE_BYTES = 4 << 30
-"""What torch may keep for its next allocation."""
+_IDLE_SHARE = 0.1
+"""What torch may keep for its next allocation: giving gigabytes back takes time."""
 
 
 class DeviceReference(Reference):
@@ -50,6 +50,7 @@ class DeviceReference(Reference):
         super().__init__()
         torch.cuda.init()
         room = int(_KEPT_SHARE * torch.cuda.get_device_properties(0).total_memory)
+        self._idle_bytes = _IDLE_SHARE * torch.cuda.get_device_properties(0).total_memory
         self._recipes: dict[int, tuple[int, str]] = {}
         self._drawn: Kept[recipes.InputSet] = Kept(room, set_bytes)
         self._answered: Kept[Answer] = Kept(room, answer_bytes)
@@ -414,7 +415,7 @@ class DeviceReference(Reference):
         if not keep:
             self._drawn.clear()
             self._answered.clear()
-        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _IDLE_BYTES:
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > self._idle_bytes:
             torch.cuda.empty_cache()  # the two sides need it more
         return super().release(message, fds)
 
