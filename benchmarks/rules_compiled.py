@@ -20,7 +20,6 @@ from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Library, Task
 from kernelsmith.domain.timing import Ratio
 from kernelsmith.errors import EvaluationLost, SmithError
-from kernelsmith.evaluate.evaluator import LocalEvaluator
 
 _OURS = {"default": "compile", "max-autotune": "max-autotune"}
 MODES = {name: compiled.MODES[ours] for name, ours in _OURS.items()}
@@ -33,12 +32,12 @@ def compiling(task: Task, mode: str) -> str:
     return compiled.compiling(task, _OURS[mode])
 
 
-def judged(evaluator: LocalEvaluator, task: Task, mode: str) -> dict[str, Any]:
+def judged(compilers: compiled.Compilers, task: Task, mode: str, backend: str) -> dict[str, Any]:
     """Eager over compiled under the judge; ``said`` is ``passed``, or what went wrong."""
-    beside = replace(task, baseline=compiling(task, mode), library=Library.ANY)
-    candidate = Candidate(backend=evaluator.backend.name, source=compiled.eager(task))
+    free = replace(task, library=Library.ANY)
+    candidate = Candidate(backend=backend, source=compiled.eager(task))
     try:
-        found = evaluator.judge(beside, candidate)
+        found = compilers.judge_beside(free, candidate, _OURS[mode])
     except EvaluationLost as error:
         return {"said": "lost", "message": without_paths(str(error)), "how": "judge"}
     except SmithError as error:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
 from benchmarks.rules_compiled import TIMEOUT_S, in_a_plain_process, judged
 from benchmarks.rules_tasks import Chosen
+from kernelsmith.bench.compiled import Compilers
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Ratio
@@ -37,15 +39,6 @@ from kernelsmith.run.start import JOURNAL, Judges, start
 Send = Callable[[dict[str, Any]], None]
 
 
-class Shared(LocalEvaluator):
-    """One whose backend stays open for the next task."""
-
-    def forget(self) -> None:
-        """End the references that are open; large tasks leave no room for others."""
-        for task in list(self._judges):
-            self._forget(task)
-
-
 class Worker:
     """Holds what all tasks of one process share."""
 
@@ -53,9 +46,18 @@ class Worker:
         self.backend: Backend = load_backend(asked["backend"])
         self._asked = asked
         settings = effort(asked["effort"], backend=asked["backend"])
-        self._judge = Shared(self.backend, settings)
-        patient = dataclasses.replace(settings, timeout_s=TIMEOUT_S, robust=False)
-        self._patient = Shared(self.backend, patient)
+        self._judge = LocalEvaluator(self.backend, settings)
+        self._patient = dataclasses.replace(settings, robust=False)
+
+    @cached_property
+    def _compilers(self) -> Compilers:
+        return Compilers(self.backend.name, self._patient)
+
+    def close(self) -> None:
+        """End every process."""
+        if "_compilers" in self.__dict__:
+            self._compilers.close()
+        self._judge.close()
 
     def answer(self, asked: dict[str, Any], send: Send) -> None:
         """Optimise one task, then measure the compiler beside it."""
@@ -113,10 +115,8 @@ class Worker:
 
     def _compiled(self, chosen: Chosen, task: Task, mode: str) -> dict[str, Any]:
         begun = time.monotonic()
-        said: dict[str, Any] = {"said": "usage", "message": "the processor's sandbox starts no g++"}
-        if self.backend.name == "triton":
-            said = judged(self._patient, task, mode)
-            self._patient.forget()
+        said = judged(self._compilers, task, mode, self.backend.name)
+        self._compilers.forget()
         if said["said"] != "passed":
             device = "cuda" if self.backend.name == "triton" else "cpu"
             tried = said
@@ -193,7 +193,7 @@ def main() -> None:
 
     for line in sys.stdin:
         worker.answer(json.loads(line), send)
-    worker.backend.close()
+    worker.close()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
 A candidate may never compile its way through a task: the judge refuses it. An entrant of our own
 that is nothing but the reference behind ``torch.compile`` may, and is then held to everything else:
 the same fresh inputs, the same comparison, the same clock. As a baseline it takes the place of the
-reference run eagerly. On a processor the compiler needs a sandbox in which a compiler can be
-started; the candidate beside it stays in its own.
+reference run eagerly.
 """
 
 import ast
@@ -12,21 +11,18 @@ import io
 import tokenize
 from contextlib import suppress
 from dataclasses import replace
+from typing import cast
 
+from kernelsmith.bench.compiling import Compiling, CompilingCpu, CompilingCuda
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Library, Task
 from kernelsmith.errors import BackendUnavailable, SmithError, UsageError
-from kernelsmith.evaluate.backend import Backend, load_backend
-from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.backend import load_backend
+from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
-from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.harness import Judge
-from kernelsmith.evaluate.lane import Lane
-from kernelsmith.evaluate.sandbox.limits import Limits
-from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.settings import Settings
-from kernelsmith.evaluate.values import Setup
 
 MODES = {
     "compile": "",
@@ -35,8 +31,6 @@ MODES = {
 }
 TIMEOUT_S = 300.0
 """How long the compiler may take over its first call."""
-_LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)
-_WORKER = "kernelsmith.bench.parts.compiled_program"
 
 _HEAD = """\
 import os
@@ -93,60 +87,6 @@ def renamed(source: str) -> str:
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}ModelNew{line[column + len('Model') :]}"
     return "".join(lines)
-
-
-class CompilingCpu(CpuBackend):
-    """A processor on which one side may start a compiler."""
-
-    compiles = "candidate"
-    """Which side: ``candidate`` or ``baseline``."""
-    _preload = (*CpuBackend._preload, _WORKER)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._files: dict[str, dict[str, str]] = {}
-        """What was compiled, by source."""
-
-    def lane(self, name: str, *, timeout_s: float, oracle: object = None) -> Lane:
-        """Open an empty program; one of the side that compiles sees the compiler."""
-        if name != self.compiles:
-            return super().lane(name, timeout_s=timeout_s, oracle=oracle)
-        builder = self.builder
-        child = self.zygote.spawn(
-            entry=f"{_WORKER}:serve", profile=Profile.BUILD, limits=_LIMITS,
-            readable=builder._toolchain,
-        )  # fmt: skip
-        lane = _CompilingLane(child, builder, threads=self.cores, timeout_s=timeout_s, name=name)
-        lane.files = self._files
-        self._lanes.add(lane)
-        return lane
-
-
-class _CompilingLane(Lane):
-    """Begins with what earlier processes of its source compiled."""
-
-    files: dict[str, dict[str, str]]
-    _source = ""
-
-    def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
-        """Run the source with the files of earlier ones at hand."""
-        self._source = source
-        known: dict[str, object] = dict(self.files.get(source, {}))
-        self._load(source, entry, setup, function=function, more={"cache": known})
-
-    def settle(self) -> None:
-        """Keep what was compiled for the next process."""
-        super().settle()
-        found = self._ask({"do": "compiled"}).get("cache")
-        if isinstance(found, dict) and found:
-            self.files[self._source] = {str(key): str(text) for key, text in found.items()}
-
-    def close(self) -> None:
-        """End it; a baseline is never asked to settle, so it does so now."""
-        if self.is_open and self._source and self._source not in self.files:
-            with suppress(ProgramFailed, SmithError):
-                self.settle()
-        super().close()
 
 
 class _Lenient(Judge):
@@ -208,6 +148,11 @@ class Compilers:
         self._side("baseline")
         return self._others.judge(replace(task, baseline=source), candidate)
 
+    def forget(self) -> None:
+        """End the references that are open."""
+        for each in (self._entrants, self._hurried, self._others):
+            each.forget()
+
     def close(self) -> None:
         """End every process."""
         for each in (self._entrants, self._hurried, self._others):
@@ -224,11 +169,10 @@ class Compilers:
                 self._hurried.judge(free, Candidate(backend=self._backend.name, source=source))
 
     def _side(self, name: str) -> None:
-        if isinstance(self._backend, CompilingCpu):
-            self._backend.compiles = name
+        self._backend.compiles = name
 
 
-def opened(backend: str) -> Backend:
+def opened(backend: str) -> Compiling:
     """A backend on which torch.compile can run.
 
     Raises:
@@ -240,10 +184,10 @@ def opened(backend: str) -> Backend:
     if backend != "triton":
         raise UsageError(f"torch.compile has no form on the backend {backend!r}")
     found = load_backend(backend)
-    if not found.timed:
-        found.close()
+    found.close()
+    if not isinstance(found, CudaBackend):
         raise BackendUnavailable("nothing is timed in Triton's interpreter, torch.compile neither")
-    return found
+    return cast(Compiling, CompilingCuda())
 
 
 def _imports_torch(source: str) -> bool:

@@ -87,11 +87,14 @@ class LocalEvaluator:
                     raise
         raise EvaluationLost(f"candidate {candidate.id} was not judged in {_ATTEMPTS} attempts")
 
+    def forget(self) -> None:
+        """End the references that are open; large tasks leave no room for others."""
+        for task in list(self._judges):
+            self._forget(task)
+
     def close(self) -> None:
         """End every process."""
-        for judge in self._judges.values():
-            judge.close()
-        self._judges.clear()
+        self.forget()
         self._backend.close()
 
     def __enter__(self) -> Self:

@@ -134,8 +134,8 @@ class CudaBackend:
         """Open an empty program in a process of its own."""
         assert oracle is not None
         return DeviceLane(
-            self._spawn("program"), oracle, threads=1, timeout_s=timeout_s, name=name,
-            template=self._template, settled=self._settled,
+            self._spawn("program", parent=self._parent(name)), oracle, threads=1, name=name,
+            timeout_s=timeout_s, template=self._template, settled=self._settled,
         )  # fmt: skip
 
     def speeds(self, oracle: DeviceOracle) -> Speeds:
@@ -199,11 +199,18 @@ class CudaBackend:
         """What a candidate needs that runs by itself, compilers included."""
         return self._folders()
 
-    def _spawn(self, worker: str, without: dict[str, str] | None = None) -> Child:
+    def _parent(self, name: str) -> Zygote:
+        """Whom a side is forked from."""
+        del name
+        return self.zygote
+
+    def _spawn(
+        self, worker: str, *, without: dict[str, str] | None = None, parent: Zygote | None = None
+    ) -> Child:
         readable = self._folders()
         if worker == "program" and "triton" in self._libraries and self._template.exists():
             readable.append(self._template)
-        return self.zygote.spawn(
+        return (parent or self.zygote).spawn(
             entry=f"{_WORKER}.{worker}:serve",
             profile=self._profile if worker == "program" else Profile.BUILD,
             limits=_LIMITS,
