@@ -87,6 +87,10 @@ class _Known:
 _CLONE = "git clone https://github.com"
 _KNOWN = {
     "builtin": _Known("builtin:Builtin", "", "it comes with kernelsmith's sources"),
+    "cuda": _Known("cuda:CudaTasks", "", "it comes with kernelsmith's sources"),
+    "cuda-folder": _Known(
+        "cuda:CudaFolder", "PATH", "any folder of task files with a constant CUDA, see docs/maca.md"
+    ),
     "kernelbench": _Known(
         "kernelbench:KernelBench", "PATH", f"{_CLONE}/ScalingIntelligence/KernelBench"
     ),

@@ -8,20 +8,21 @@ from kernelsmith.bench.suites.reading import declared
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.tasks import load_task, read_source
 
-_FOLDER = Path(__file__).parents[4] / "tasks"
+FOLDER = Path(__file__).parents[4] / "tasks"
 
 
 class Builtin:
     """Tasks with a family and a difficulty of their own; see ``docs/tasks.md``."""
 
     name = "builtin"
+    _absent = (
+        "the built-in tasks are not at {path!r}: they come with the sources; clone the repository "
+        "and install it with pip install -e, or use folder:PATH"
+    )
 
-    def __init__(self, path: Path = _FOLDER) -> None:
+    def __init__(self, path: Path = FOLDER) -> None:
         if not any(path.glob("*.py")):
-            raise UsageError(
-                f"the built-in tasks are not at {str(path)!r}: they come with the sources; clone "
-                "the repository and install it with pip install -e, or use folder:PATH"
-            )
+            raise UsageError(self._absent.format(path=str(path)))
         self._root = path
 
     def entries(self) -> Iterator[Entry | Absent]:
