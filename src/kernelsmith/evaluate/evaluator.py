@@ -1,6 +1,7 @@
 """Evaluators: whoever turns a task and a candidate into an evaluation, here or elsewhere."""
 
 import asyncio
+import threading
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -50,12 +51,17 @@ class Elsewhere(Protocol):
 
 
 class LocalEvaluator:
-    """Judges on this machine. A lost evaluation is judged again before anyone hears of it."""
+    """Judges on this machine, one after the other, whoever asks at the same time.
+
+    A lost evaluation is judged again before anyone hears of it.
+    """
 
     def __init__(self, backend: Backend | str, settings: Settings | None = None) -> None:
         self._backend = load_backend(backend) if isinstance(backend, str) else backend
         self._settings = settings or Settings()
         self._judges: dict[Task, Judge] = {}
+        self._turn = threading.Lock()
+        """A reference answers one judgement at a time: it holds that one's weights and inputs."""
 
     @property
     def backend(self) -> Backend:
@@ -72,6 +78,10 @@ class LocalEvaluator:
         self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
     ) -> Evaluation:
         """Judge now; the same as ``evaluate`` for callers without a loop."""
+        with self._turn:
+            return self._judged(task, candidate, baseline)
+
+    def _judged(self, task: Task, candidate: Candidate, baseline: Candidate | None) -> Evaluation:
         killed = 0
         for attempt in range(1, _ATTEMPTS + 1):
             try:
