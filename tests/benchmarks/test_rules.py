@@ -203,7 +203,7 @@ def test_one_task_all_the_way_and_a_second_run_has_nothing_left(tmp_path):
     record = found["records"]["doubled"]
     assert record["said"] == "passed"
     assert len(record["steps"]) == 2
-    assert record["compile"]["default"]["how"] == "judge"
+    assert record["compile"]["default"]["how"] == "plain"
     assert len(found["sessions"]) == 2
     assert found["device"]["versions"]["torch"]
     assert "source" not in json.dumps(record)
