@@ -11,7 +11,7 @@ from kernelsmith.propose.rules.compiler import cpp_math as prelude
 FUNCTIONS = {
     "exp": (np.exp, -120, 95), "log": (np.log, 1e-42, 1e30), "log1p": (np.log1p, 0, 1e6),
     "tanh": (np.tanh, -15, 15), "erf": (np.vectorize(math.erf), -6, 6),
-    "expm1": (np.expm1, -100, 88),
+    "expm1": (np.expm1, -100, 88), "sin": (np.sin, -300, 300), "cos": (np.cos, -300, 300),
 }  # fmt: skip
 FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 ENTRY = """extern "C" void run_{name}(const float* x, float* y, int64_t n) {{

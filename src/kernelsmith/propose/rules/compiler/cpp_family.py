@@ -17,6 +17,7 @@ from kernelsmith.propose.rules.compiler.capture import (
 from kernelsmith.propose.rules.compiler.cpp_library import helpers, own_text, replaced
 from kernelsmith.propose.rules.compiler.cpp_module import constant, run_function
 from kernelsmith.propose.rules.compiler.cpp_plan import Plan, Routine, planned
+from kernelsmith.propose.rules.compiler.cpp_preamble import preamble
 from kernelsmith.propose.rules.compiler.cpp_reader import cpp_call
 from kernelsmith.propose.rules.compiler.cpp_tree import (
     Check,
@@ -25,7 +26,7 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     expressions,
     walk,
 )
-from kernelsmith.propose.rules.compiler.cpp_writer import Writer, preamble
+from kernelsmith.propose.rules.compiler.cpp_writer import Writer
 from kernelsmith.propose.rules.compiler.module_text import Part, candidate_text
 from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.graph import NotRecognised
@@ -273,7 +274,7 @@ def cpp_compiled_space(compiled: Sequence[Compiled]) -> Space:
     """What can be varied in the candidates for captured forms, as far as it changes their text."""
     statements = _statements(compiled)
     texts = "\n".join(text for each in statements for text in expressions(each))
-    costly = re.search(r"fn::|std::(pow|sin|cos)", texts) is not None
+    costly = re.search(r"fn::", texts) is not None
     own = any(r.own for one in compiled for _, plan in one.cases for r in plan.routines)
     made = [
         Parameter(name="threads", choices=("1", "all"), default="all",

@@ -44,6 +44,10 @@ static inline double remainder_of(double a, double b) { return std::fmod(a, b); 
 
 FREXP = """\
 static inline int32_t exponent_of(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, 8);
+  const int32_t found = int32_t(bits >> 52) & 0x7ff;
+  if ((found != 0) & (found != 0x7ff)) return found - 1022;
   int exponent;
   std::frexp(value, &exponent);
   return exponent;
@@ -128,6 +132,18 @@ template <class T> struct Place {
   }
   void lowest(T v, int64_t at) {
     if ((v < value) | ((v != v) & (value == value))) value = v, index = at;
+  }
+  void highest(const T* block, int many, int64_t from) {
+    int better = 0;
+#pragma omp simd reduction(| : better)
+    for (int k = 0; k < many; ++k) better |= !(block[k] <= value);
+    if (better) for (int k = 0; k < many; ++k) highest(block[k], from + k);
+  }
+  void lowest(const T* block, int many, int64_t from) {
+    int better = 0;
+#pragma omp simd reduction(| : better)
+    for (int k = 0; k < many; ++k) better |= !(block[k] >= value);
+    if (better) for (int k = 0; k < many; ++k) lowest(block[k], from + k);
   }
 };
 """
@@ -284,8 +300,17 @@ static inline float erf(float y) {  // x p(x^2) / q(x^2) up to 3.925, beyond whi
 """,
 }
 
+VECTORS = """\
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+extern "C" {{  // the C library has this for whole vectors, and a loop over it calls that
+__attribute__((simd("notinbranch"))) float {name}f({types}) noexcept;
+}}
+#endif
+"""
+_TYPES = {"sin": "float", "cos": "float", "pow": "float, float"}
+
 _NEEDS = {"log1p": ("log",)}
-_ORDER = ("exp", "expm1", "log", "log1p", "tanh", "erf")
+_ORDER = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow")
 
 
 def functions(wanted: set[str], *, polynomial: bool) -> str:
@@ -293,20 +318,29 @@ def functions(wanted: set[str], *, polynomial: bool) -> str:
     if not wanted:
         return ""
     needed = wanted | {each for name in wanted for each in _NEEDS.get(name, ())}
-    inside = ""
-    for name in _ORDER:
-        if name not in needed:
-            continue
-        if polynomial:
-            inside += POLYNOMIALS[name]
-            inside += f"static inline double {name}(double x) {{ return std::{name}(x); }}\n"
-        else:
-            inside += (
-                f"template <class T> static inline T {name}(T x) {{ return std::{name}(x); }}\n"
-            )
-    bits = BITS if polynomial else ""
-    bits += SETTLED if polynomial and needed & {"tanh", "erf"} else ""
-    return f"namespace fn {{\n{bits}{inside}}}  // namespace fn\n"
+    inside = "".join(_written(name, polynomial) for name in _ORDER if name in needed)
+    vectors, bits = "", ""
+    if polynomial:
+        vectors = "".join(
+            VECTORS.format(name=name, types=types)
+            for name, types in _TYPES.items()
+            if name in needed
+        )
+        bits = BITS if needed & set(POLYNOMIALS) else ""
+        bits += SETTLED if needed & {"tanh", "erf"} else ""
+    return f"{vectors}namespace fn {{\n{bits}{inside}}}  // namespace fn\n"
+
+
+def _written(name: str, polynomial: bool) -> str:
+    if name == "pow":
+        any_two = "template <class A, class B> static inline auto pow(A a, B b)"
+        own = "static inline float pow(float a, float b) { return ::powf(a, b); }\n"
+        return f"{any_two} {{ return std::pow(a, b); }}\n{own if polynomial else ''}"
+    if not polynomial:
+        return f"template <class T> static inline T {name}(T x) {{ return std::{name}(x); }}\n"
+    library = f"static inline float {name}(float x) {{ return ::{name}f(x); }}\n"
+    double = f"static inline double {name}(double x) {{ return std::{name}(x); }}\n"
+    return POLYNOMIALS.get(name, library) + double
 
 
 def operators(wanted: set[str]) -> str:

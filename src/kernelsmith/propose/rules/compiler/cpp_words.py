@@ -17,13 +17,14 @@ PLAIN = set(KINDS.values())
 
 OWN = {
     "std::exp": "exp", "std::log": "log", "std::log1p": "log1p", "std::tanh": "tanh",
-    "std::erf": "erf", "std::expm1": "expm1",
+    "std::erf": "erf", "std::expm1": "expm1", "std::sin": "sin", "std::cos": "cos",
+    "std::pow": "pow",
 }  # fmt: skip
-"""Functions that the prelude may replace by polynomials."""
+"""Functions that the prelude may replace by polynomials, or by the C library's vector forms."""
 STANDARD = {
     f"std::{name}"
-    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh",
-                 "acosh", "atanh", "log2", "log10", "exp2", "pow", "floor", "ceil", "trunc",
+    for name in ("tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh",
+                 "acosh", "atanh", "log2", "log10", "exp2", "floor", "ceil", "trunc",
                  "nearbyint", "fmod", "abs", "sqrt", "max", "min", "isnan", "isinf", "signbit",
                  "copysign", "hypot", "lgamma", "erfc", "round")
 }  # fmt: skip

@@ -32,10 +32,12 @@ SCHEDULES = {"static": "static", "dynamic": "dynamic, 4", "guided": "guided"}
 """What OpenMP is told; rows that are taken one by one cost more than they share."""
 _PARTS = 64
 """Into how many parts a sum over everything is cut, whatever the number of threads."""
-_STACK = 1 << 16
+STACK = 1 << 16
 """Bytes of a thread's own memory that may lie on its stack."""
 _CHAIN = 4096
 """Terms that one lane may add up in float32."""
+_PLACES = 32
+"""Elements from which on the place of the largest is looked for block by block."""
 _SHORT = 4
 """Loops up to this length are left to the compiler."""
 
@@ -55,6 +57,8 @@ class Writer:
     """Where each accumulator is gathered."""
     _lane: str = "k"
     """Which lane an element belongs to."""
+    _placing: frozenset[str] = frozenset()
+    """Largest elements whose places are looked for block by block."""
 
     def text(self) -> str:
         """The function, without what it calls."""
@@ -195,7 +199,7 @@ class Writer:
     def _locals(self, locals_: list[Local]) -> list[str]:
         lines = []
         for each in locals_:
-            if each.size * 8 <= _STACK:
+            if each.size * 8 <= STACK:
                 lines.append(f"alignas(64) {each.kind} {each.name}[{each.size}];")
             else:
                 hold = f"std::unique_ptr<{each.kind}[]> {each.name}_memory"
@@ -210,7 +214,11 @@ class Writer:
             if isinstance(each, Accumulator):
                 lines += self._accumulator(each, rest)
             elif isinstance(each, Loop):
-                lines += self._loop(each, rest)
+                columns = by_columns(each)
+                if columns is not None:
+                    lines += Columns(self.parameters["lanes"], columns).lines(each)
+                else:
+                    lines += self._loop(each, rest)
             elif isinstance(each, Local):
                 lines += self._locals([each])
             elif isinstance(each, Check):
@@ -264,27 +272,55 @@ class Writer:
         end = end or str(loop.extent)
         gathers = [each for each in walk(loop.body) if isinstance(each, Gather)]
         self._lane = "k"
-        if not _is_innermost(loop) or self._is_serial(loop):
+        places = [each.name for each in gathers if each.at]
+        if places and _is_innermost(loop) and not self._is_serial(loop):
+            lines = self._placed(loop, places, begin, end)
+        elif not _is_innermost(loop) or self._is_serial(loop):
             if _is_innermost(loop):
                 self._lane = f"{loop.variable} % {self._count(loop)}"
             lines = [f"{_for(loop, begin, end)} {{", *_padded(self._inside(loop.body)), "}"]
         elif (target := self._streamed(loop)) is not None:
             *before, last = loop.body
             assert isinstance(last, Store)
+            inside = [*self._inside(tuple(before)), f"return {_bare(last.value)};"]
             lines = [
                 f"stream<{self._count(loop)}>({target}, {begin}, {end}, "
-                f"[&](int64_t {loop.variable}) {{",
-                *_padded(self._inside(tuple(before))),
-                f"  return {_bare(last.value)};", "});",
+                f"{self._taken(inside)}(int64_t {loop.variable}) {{",
+                *_padded(inside), "});",
             ]  # fmt: skip
         else:
             lane = "int k" if gathers else "int"
-            head = f"sweep<{self._count(loop)}>({begin}, {end}"
-            lines = [
-                f"{head}, [&](int64_t {loop.variable}, {lane}) {{",
-                *_padded(self._inside(loop.body)), "});",
-            ]  # fmt: skip
+            inside = self._inside(loop.body)
+            head = f"sweep<{self._count(loop)}>({begin}, {end}, {self._taken(inside)}"
+            lines = [f"{head}(int64_t {loop.variable}, {lane}) {{", *_padded(inside), "});"]
         return lines + self._totals(gathers, rest)
+
+    def _taken(self, inside: list[str]) -> str:
+        """What a sweep takes along: copies, since bytes that it writes could be anything else's."""
+        own = {each.name for each in walk(self.function.body) if isinstance(each, Local)}
+        own |= {*self._lanes.values(), *(f"{each}_block" for each in self._placing), "outside"}
+        text = "\n".join(inside)
+        named = sorted(each for each in own if re.search(rf"\b{each}\b", text))
+        return f"[{', '.join(['=', *(f'&{each}' for each in named)])}]"
+
+    def _placed(self, loop: Loop, places: list[str], begin: str, end: str) -> list[str]:
+        """Values side by side; where the largest is, is asked only of blocks that hold a larger."""
+        count, name = self._count(loop), loop.variable
+        kinds = {each.name: each.kind for each in walk(self.function.body)
+                 if isinstance(each, Accumulator)}  # fmt: skip
+        head = f"for (int64_t from = {begin}; from < {end}; from += {count}) {{"
+        inside = [f"const int64_t to = std::min<int64_t>({end}, from + {count});"]
+        inside += [f"{kinds[each]} {each}_block[{count}];" for each in places]
+        self._placing = frozenset(places)
+        body = self._inside(loop.body)
+        head_of_sweep = f"sweep<{count}>(from, to, {self._taken(body)}(int64_t {name}, int k) {{"
+        inside += [head_of_sweep, *_padded(body), "});"]
+        self._placing = frozenset()
+        folds = self._folds()
+        for each in places:
+            fold = "highest" if folds[each] == "argmax" else "lowest"
+            inside.append(f"{each}.{fold}({each}_block, int(to - from), from);")
+        return [head, *_padded(inside), "}"]
 
     def _totals(self, gathers: list[Gather], rest: tuple[Statement, ...]) -> list[str]:
         """What was gathered, once nothing more comes."""
@@ -295,7 +331,7 @@ class Writer:
         for name in dict.fromkeys(each.name for each in gathers):
             if not self._lanes.get(name, "").endswith("_lanes") or f"{name}_parts" in self._lanes:
                 continue
-            if any(name in names(text) for one in walk(rest) for text in _texts(one)):
+            if any(name in names(text) for one in walk(rest) for text in texts_of(one)):
                 kind = kinds[name].kind
                 lines.append(f"const {kind} {name} = {kind}({name}_lanes.total());")
         return lines
@@ -311,7 +347,9 @@ class Writer:
             if isinstance(each, Store) and (each.adds or not stride(each.index, loop.variable)):
                 return True
             if isinstance(each, Gather) and folds[each.name] not in prelude.OPERATORS:
-                return True
+                alone = each not in loop.body or each.at != loop.variable
+                if alone or loop.extent < _PLACES:
+                    return True
         return False
 
     def _streamed(self, loop: Loop) -> str | None:
@@ -336,6 +374,8 @@ class Writer:
                 return [f"const {kind} {name} = {_bare(value)};"]
             case Store(pointer=pointer, index=index, value=value, adds=adds):
                 return [f"{pointer}[{index}] {'+=' if adds else '='} {_bare(value)};"]
+            case Gather(name=name, value=value) if name in self._placing:
+                return [f"{name}_block[k] = {_bare(value)};"]
             case Gather(name=name, value=value, at=at) if at:
                 fold = "highest" if self._folds()[name] == "argmax" else "lowest"
                 return [f"{name}.{fold}({_bare(value)}, {at});"]
@@ -346,7 +386,8 @@ class Writer:
         raise AssertionError(each)
 
 
-def _texts(statement: Statement) -> list[str]:
+def texts_of(statement: Statement) -> list[str]:
+    """Every expression of a statement."""
     found = list(expressions(statement))
     return [*found, statement.value] if isinstance(statement, Masked) else found
 
@@ -427,39 +468,3 @@ def _bare(text: str) -> str:
             text = text[: outer + 1] + text[inside + 1 : end - 1] + text[end:]
         position = match.end() - 1
     return text
-
-
-def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
-    """All that the kernels call."""
-    statements = [each for function in functions for each in walk(function.body)]
-    texts = [text for each in statements for text in _texts(each)]
-    joined = "\n".join(texts)
-    folds: set[str] = {each.fold for each in statements if isinstance(each, Accumulator)}
-    kinds = {kind for function in functions for _, kind in function.parameters}
-    wanted = set(re.findall(r"fn::(\w+)\(", joined))
-    parts = []
-    if any(isinstance(each, Local) and each.size * 8 > _STACK for each in statements):
-        parts.append("#include <memory>\n")
-    if kinds & {"bf16", "f16"}:
-        parts.append(prelude.HALVES)
-    if re.search(r"\b(larger|smaller)\(", joined) or folds & {"max", "min"}:
-        parts.append(prelude.SIMPLE)
-    if re.search(r"\b(floor_div|floor_mod|remainder_of)\(", joined):
-        parts.append(prelude.WHOLE)
-    if re.search(r"\b(exponent_of|mantissa_of)\(", joined):
-        parts.append(prelude.FREXP)
-    if re.search(r"\bshifted\(", joined):
-        parts.append(prelude.SHIFT)
-    parts.append(prelude.functions(wanted, polynomial=parameters.get("math", "poly") == "poly"))
-    places = bool(folds & {"argmax", "argmin"})
-    parts.append(prelude.operators(folds & set(prelude.OPERATORS)))
-    if places:
-        if not folds & {"max", "min"}:
-            parts.append(prelude.LIMITS)
-        parts.append(prelude.PLACE)
-    if folds - {"argmax", "argmin"}:
-        parts.append(prelude.LANES)
-    parts.append(prelude.SWEEP)
-    if parameters.get("stores") == "stream":
-        parts.append(prelude.STREAM)
-    return "".join(parts)

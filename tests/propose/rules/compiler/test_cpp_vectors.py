@@ -1,0 +1,139 @@
+"""What keeps a loop of a compiler seed in vectors, and that it stays right."""
+
+import numpy as np
+import pytest
+import torch
+from cpp_cases import argument, found, loop, task, wrapper
+from test_cpp_family import same
+
+from kernelsmith.kernels import cpp
+from kernelsmith.propose.rules.compiler import cpp_math as prelude
+from kernelsmith.propose.rules.compiler.cpp_family import family_of
+
+MASKED = f"""\
+extern "C"  void  kernel(const float* in_ptr0, const int64_t* in_ptr1, float* out_ptr0)
+{{
+    {loop("x0", 6)}
+    {{
+        {loop("x1", 70)}
+        {{
+            {{
+                float tmp_acc0 = 0;
+                {loop("x2", 9)}
+                {{
+                    auto tmp0 = in_ptr0[static_cast<int64_t>(x1 + 70L*x2 + 630L*x0)];
+                    auto tmp1 = in_ptr1[static_cast<int64_t>(x0)];
+                    auto tmp2 = x2;
+                    auto tmp3 = c10::convert<int64_t>(tmp2);
+                    auto tmp4 = tmp3 < tmp1;
+                    auto tmp5 = static_cast<float>(0.0);
+                    auto tmp6 = tmp4 ? tmp0 : tmp5;
+                    tmp_acc0 = tmp_acc0 + tmp6;
+                }}
+                out_ptr0[static_cast<int64_t>(x1 + 70L*x0)] = tmp_acc0;
+            }}
+        }}
+        {loop("x1", 70)}
+        {{
+            auto tmp0 = out_ptr0[static_cast<int64_t>(x1 + 70L*x0)];
+            auto tmp1 = in_ptr1[static_cast<int64_t>(x0)];
+            auto tmp2 = c10::convert<float>(tmp1);
+            auto tmp3 = tmp0 / tmp2;
+            out_ptr0[static_cast<int64_t>(x1 + 70L*x0)] = tmp3;
+        }}
+    }}
+}}
+"""
+WAVES = f"""\
+extern "C"  void  kernel(const float* in_ptr0, float* out_ptr0)
+{{
+    {loop("x0", 670)}
+    {{
+        auto tmp0 = in_ptr0[static_cast<int64_t>(x0)];
+        auto tmp1 = std::sin(tmp0);
+        auto tmp2 = std::cos(tmp0);
+        auto tmp3 = std::abs(tmp0);
+        auto tmp4 = std::pow(tmp3, tmp1);
+        auto tmp5 = tmp4 + tmp2;
+        out_ptr0[static_cast<int64_t>(x0)] = tmp5;
+    }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def masked():
+    one = task(
+        "(x * (torch.arange(9) < n[:, None])[:, :, None]).sum(1) / n[:, None]", given="x, n",
+        inputs="torch.randn(6, 9, 70), torch.randint(1, 9, (6,))",
+    )  # fmt: skip
+    code = wrapper("arg0_1, arg1_1", """
+buf0 = empty_strided_cpu((6, 70), (70, 1), torch.float32)
+cpp_fused_sum_0(arg0_1, arg1_1, buf0)
+return (buf0, )
+""", cpp_fused_sum_0=MASKED)  # fmt: skip
+    given = argument(0, "x", 6, 9, 70), argument(1, "n", 6, dtype="int64")
+    return family_of(one, found(one, code, *given))
+
+
+def test_columns_inside_a_row_are_gathered_side_by_side(masked):
+    text = masked.source(masked.space.defaults)
+    assert "for (int64_t from = 0; from < 70; from += 64)" in text
+    for chosen in masked.space.starts:
+        same(masked, chosen, torch.randn(6, 9, 70), torch.randint(1, 9, (6,)))
+
+
+def test_no_load_waits_for_a_condition(masked):
+    text = masked.source(masked.space.defaults)
+    assert "?" in text
+    assert not [line for line in text.splitlines() if "?" in line and "in_ptr0[" in line]
+
+
+def test_sweeps_take_copies_of_what_they_only_read(masked):
+    assert "[=](int64_t" in masked.source(masked.space.defaults)
+
+
+def test_sines_and_powers_come_in_vectors():
+    one = task(
+        "x.abs() ** torch.sin(x) + torch.cos(x)", inputs="torch.randn(670)",
+    )  # fmt: skip
+    code = wrapper("arg0_1,", """
+buf0 = empty_strided_cpu((670, ), (1, ), torch.float32)
+cpp_fused_sin_0(arg0_1, buf0)
+return (buf0, )
+""", cpp_fused_sin_0=WAVES)  # fmt: skip
+    family = family_of(one, found(one, code, argument(0, "x", 670)))
+    text = family.source(family.space.defaults)
+    assert '__attribute__((simd("notinbranch"))) float powf(float, float)' in text
+    odd = torch.tensor([float("inf"), -float("inf"), float("nan"), 0.0, 1e30])
+    for chosen in family.space.starts:
+        same(family, chosen, torch.cat([torch.randn(665) * 100, odd]))
+
+
+PLACED = """
+extern "C" int64_t first(const float* x, int64_t n, int64_t low) {
+  Place<float> found{low ? highest<float>() : lowest<float>()};
+  for (int64_t from = 0; from < n; from += 32) {
+    const int many = int(std::min<int64_t>(32, n - from));
+    if (low) found.lowest(x + from, many, from);
+    else found.highest(x + from, many, from);
+  }
+  return found.index;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def places():
+    return cpp(prelude.LIMITS + prelude.PLACE + PLACED)
+
+
+@pytest.mark.parametrize("spoiled", [(), (77,), (3, 90)])
+@pytest.mark.parametrize("low", [False, True])
+def test_the_first_of_equals_is_found_block_by_block_and_nan_before_all(places, low, spoiled):
+    rng = np.random.default_rng(1)
+    for size in (1, 31, 32, 100, 1000):
+        x = rng.integers(0, 9, size).astype(np.float32)
+        x[[each for each in spoiled if each < size]] = np.nan
+        want = (torch.argmin if low else torch.argmax)(torch.from_numpy(x)).item()
+        assert places.first(x.ctypes.data, size, int(low)) == want
