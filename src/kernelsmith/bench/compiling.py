@@ -66,8 +66,7 @@ class CompilingCpu(CpuBackend):
 
     @cached_property
     def _loaded(self) -> Zygote:
-        preload = (*self._preload, *_COMPILER, _WORKER)
-        return Zygote(preload=preload, environment={**self._environment(), **_ENVIRONMENT})
+        return _loaded(self._preload, self._environment(), _WORKER)
 
 
 class _CompilingLane(Lane):
@@ -113,5 +112,11 @@ class CompilingCuda(CudaBackend):
 
     @cached_property
     def _loaded(self) -> Zygote:
-        preload = (*self._preload, *_COMPILER)
-        return Zygote(preload=preload, environment={**self._environment(), **_ENVIRONMENT})
+        return _loaded(self._preload, self._environment())
+
+
+def _loaded(preload: tuple[str, ...], environment: dict[str, str], *more: str) -> Zygote:
+    """A process that has the compiler, and whatever else its children start with."""
+    return Zygote(
+        preload=(*preload, *_COMPILER, *more), environment={**environment, **_ENVIRONMENT}
+    )

@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     Store,
     closing,
     expressions,
+    loads,
     names,
     read,
     stored,
@@ -38,6 +39,8 @@ _CHAIN = 4096
 """Terms that one lane may add up in float32."""
 _PLACES = 32
 """Elements from which on the place of the largest is looked for block by block."""
+_LOADS = 4
+"""Loads for each element of a nest from which on it is worth as many elements more."""
 _SHORT = 4
 """Loops up to this length are left to the compiler."""
 
@@ -122,7 +125,9 @@ class Writer:
 
     def _threaded(self, loop: Loop) -> bool:
         adds = any(isinstance(each, Store) and each.adds for each in walk(loop.body))
-        enough = work(loop) >= int(self.parameters["serial_below"])
+        reads = sum(len(loads(text)) for each in walk(loop.body) for text in texts_of(each))
+        weight = max(1, reads // _LOADS)
+        enough = weight * work(loop) >= int(self.parameters["serial_below"])
         return enough and not adds and self.parameters["threads"] != "1"
 
     def _pragma(self, collapse: int = 1) -> str:
