@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from rule_briefs import (
@@ -20,7 +21,7 @@ from rule_briefs import (
 )
 from rule_tasks import KNOWN, UNKNOWN
 
-from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.evaluation import Coverage, Verdict
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.families import Families
@@ -288,6 +289,19 @@ def test_a_wrong_start_is_followed_by_another_one():
     proposal = proposed(brief, proposer)
     assert "another start after wrong" in proposal.note
     assert "colour=red" in proposal.source
+
+
+@pytest.mark.parametrize("own", [0.01, 0.6])
+def test_what_leaves_the_work_to_the_library_is_not_tried_with_other_schedules(own):
+    first, second = Painted(name="first"), Painted(name="second")
+    proposer = a_proposer(families=painted(first, second))
+    step = a_step(TASK, first.source(first.space.defaults), verdict=Verdict.CHEATED)
+    covered = Coverage(own=own, library=1 - own, samples=500)
+    proposer.learn(replace(step, evaluation=replace(step.evaluation, coverage=covered)))
+    sources = [proposed(a_brief(TASK, number), proposer).source for number in range(1, 12)]
+    again = [each for each in sources if "# first" in each]
+    assert bool(again) is (own > 0.05)
+    assert len(again) < len(sources)
 
 
 def test_once_all_variants_were_tried_the_rejection_says_so():

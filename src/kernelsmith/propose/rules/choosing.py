@@ -24,6 +24,8 @@ _NEAR = 32
 _CROSSED = 6
 _MOST_TURNS = 8
 """Briefs in flight that are kept apart."""
+_WHO_WORKS = {"form", "library", "layout", "products"}
+"""Parameters that say what is left to the library; all others are schedules."""
 _STARTS = 8
 """Untried starts that the model ranks beside them."""
 
@@ -46,6 +48,18 @@ class Known:
         """Whether exactly this choice was judged."""
         key = key_of(variant.chosen)
         return any(each.chosen == key and each.family == variant.name for each in self.trials)
+
+    def disowned(self, variant: Variant) -> bool:
+        """Whether one was that leaves as much to the library, and too much."""
+        own = _shares_of_work(variant.chosen.items())
+        return any(
+            each.disowned and each.family == variant.name and _shares_of_work(each.chosen) == own
+            for each in self.trials
+        )
+
+
+def _shares_of_work(chosen: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    return frozenset((name, value) for name, value in chosen if name in _WHO_WORKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +211,9 @@ class Chooser:
     def _written(self, variant: Variant, note: str) -> Draft | None:
         """The candidate, unless it cannot be written or its program is known."""
         if self._known.tried(variant):
+            return None
+        if self._known.disowned(variant):
+            self._reasons.append(f"{variant.name} leaves nearly all of the work to the library")
             return None
         try:
             source = variant.family.source(variant.chosen)

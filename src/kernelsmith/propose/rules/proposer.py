@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Proposal, Step
 from kernelsmith.errors import UsageError
@@ -26,6 +27,9 @@ from kernelsmith.propose.rules.maca.family import BACKENDS as PORTED
 from kernelsmith.propose.rules.statistics import Trial, key_of
 from kernelsmith.propose.rules.templates import BACKENDS
 
+_LEAST_OWN = 0.05
+"""Of the time, below which a refusal is the fault of what was left to the library."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
@@ -35,6 +39,7 @@ class _Told:
     source: str | None
     gain: float | None
     failed: bool
+    disowned: bool
 
 
 class RulesProposer:
@@ -81,6 +86,7 @@ class RulesProposer:
             source=step.candidate.source if step.candidate is not None else None,
             gain=math.log(timing.speedup.value) if timing is not None else None,
             failed=evaluation is not None and not step.passed,
+            disowned=evaluation is not None and _is_disowned(evaluation),
         )
         self._told.setdefault(step.brief.task, []).append(told)
 
@@ -129,6 +135,7 @@ class RulesProposer:
                         chosen=key_of(owner.chosen),
                         gain=each.gain,
                         failed=each.failed,
+                        disowned=each.disowned,
                     )
                 )
         return Known(
@@ -148,3 +155,11 @@ def _find_into(found: "Future[Families]", find: FindFamilies, task: Task, backen
         found.set_result(find(task, backend))
     except BaseException as error:  # belongs to those who wait
         found.set_exception(error)
+
+
+def _is_disowned(evaluation: Evaluation) -> bool:
+    """Whether it was refused because the library did the work."""
+    coverage = evaluation.coverage
+    return (
+        evaluation.verdict is Verdict.CHEATED and coverage is not None and coverage.own < _LEAST_OWN
+    )

@@ -23,6 +23,8 @@ class Trial:
     gain: float | None = None
     """Logarithm of its speed-up; absent where it failed or nothing was timed."""
     failed: bool = False
+    disowned: bool = False
+    """Whether the library did nearly all of its work: so it will with any other schedule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
