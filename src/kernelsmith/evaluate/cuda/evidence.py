@@ -101,7 +101,9 @@ class Evidence:
         found.append(("throttled", ", ".join(sorted(self._reasons)) or "no"))
         return tuple(found)
 
-    def undisturbed(self, alone_us: float, turns: Sequence[tuple[float, float]]) -> bool:
+    def undisturbed(
+        self, alone_us: float, together_us: float, turns: Sequence[tuple[float, float]]
+    ) -> bool:
         """Whether the baseline ran as fast beside the candidate as it did alone.
 
         A device has slower moments (see ``SLOWDOWN``), which meet both sides of a turn alike; who
@@ -110,10 +112,12 @@ class Evidence:
 
         Args:
             alone_us: What the baseline took while there was no candidate.
-            turns: Baseline's and candidate's microseconds, turn by turn.
+            together_us: What it took beside the candidate, in the turns that count.
+            turns: Baseline's and candidate's microseconds in every turn, warm-ups included: these
+                can excuse, and dilute nothing.
         """
         limit = SLOWDOWN * alone_us + SLOWDOWN_US
-        if statistics.median(theirs for theirs, _ in turns) <= limit:
+        if together_us <= limit:
             return True
         calm = [own for theirs, own in turns if theirs <= limit]
         if not calm:

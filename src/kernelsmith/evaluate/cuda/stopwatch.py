@@ -204,7 +204,7 @@ class DeviceStopwatch:
             self._convict()
             together = statistics.median(timed.baseline)
             alone = max(alone, self._beside_itself)
-            if not self._evidence.undisturbed(alone, timed.turns):
+            if not self._evidence.undisturbed(alone, together, timed.turns):
                 raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
             if not self._kernels:
