@@ -99,12 +99,7 @@ class _Lenient(Judge):
 class _Entrants(LocalEvaluator):
     """Judges what is compiled."""
 
-    def _judge_of(self, task: Task) -> Judge:
-        if task not in self._judges:
-            while len(self._judges) >= self._backend.references:
-                self._forget(next(iter(self._judges)))
-            self._judges[task] = _Lenient(self._backend, task, self._settings)
-        return self._judges[task]
+    _maker = _Lenient
 
 
 class Compilers:

@@ -5,8 +5,8 @@ fresh process: so that side is forked from a process of its own that has it load
 comes from where candidates always come from, and has nothing of it.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
 from typing import Protocol
 
 from kernelsmith.errors import SmithError
@@ -41,6 +41,7 @@ class CompilingCpu(CpuBackend):
 
     def __init__(self) -> None:
         super().__init__()
+        self._compilers = _Compilers((*self._preload, *_COMPILER, _WORKER), self._environment)
         self._files: dict[str, dict[str, str]] = {}
         """What was compiled, by source."""
 
@@ -49,7 +50,7 @@ class CompilingCpu(CpuBackend):
         if name != self.compiles:
             return super().lane(name, timeout_s=timeout_s, oracle=oracle)
         builder = self.builder
-        child = self._loaded.spawn(
+        child = self._compilers.zygote.spawn(
             entry=f"{_WORKER}:serve", profile=Profile.BUILD, limits=_LIMITS,
             readable=builder._toolchain,
         )  # fmt: skip
@@ -60,13 +61,8 @@ class CompilingCpu(CpuBackend):
 
     def close(self) -> None:
         """End every process."""
-        if "_loaded" in self.__dict__:
-            self._loaded.close()
+        self._compilers.close()
         super().close()
-
-    @cached_property
-    def _loaded(self) -> Zygote:
-        return _loaded(self._preload, self._environment(), _WORKER)
 
 
 class _CompilingLane(Lane):
@@ -101,22 +97,37 @@ class CompilingCuda(CudaBackend):
 
     compiles = "candidate"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._compilers = _Compilers((*self._preload, *_COMPILER), self._environment)
+
     def close(self) -> None:
         """End every process."""
-        if "_loaded" in self.__dict__:
-            self._loaded.close()
+        self._compilers.close()
         super().close()
 
     def _parent(self, name: str) -> Zygote:
-        return self._loaded if name == self.compiles else self.zygote
-
-    @cached_property
-    def _loaded(self) -> Zygote:
-        return _loaded(self._preload, self._environment())
+        return self._compilers.zygote if name == self.compiles else self.zygote
 
 
-def _loaded(preload: tuple[str, ...], environment: dict[str, str], *more: str) -> Zygote:
-    """A process that has the compiler, and whatever else its children start with."""
-    return Zygote(
-        preload=(*preload, *_COMPILER, *more), environment={**environment, **_ENVIRONMENT}
-    )
+class _Compilers:
+    """The process that has the compiler loaded, started when first needed or after its end."""
+
+    def __init__(self, preload: tuple[str, ...], environment: Callable[[], dict[str, str]]) -> None:
+        self._preload, self._environment = preload, environment
+        self._zygote: Zygote | None = None
+
+    @property
+    def zygote(self) -> Zygote:
+        """Whom the compiling side is forked from."""
+        if self._zygote is None or not self._zygote.alive:
+            self.close()
+            environment = {**self._environment(), **_ENVIRONMENT}
+            self._zygote = Zygote(preload=self._preload, environment=environment)
+        return self._zygote
+
+    def close(self) -> None:
+        """End it and all that come from it."""
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None

@@ -56,10 +56,13 @@ class LocalEvaluator:
     A lost evaluation is judged again before anyone hears of it.
     """
 
+    _maker: type[Judge] = Judge
+
     def __init__(self, backend: Backend | str, settings: Settings | None = None) -> None:
         self._backend = load_backend(backend) if isinstance(backend, str) else backend
         self._settings = settings or Settings()
         self._judges: dict[Task, Judge] = {}
+        self._closed = False
         self._turn = threading.Lock()
         """A reference answers one judgement at a time: it holds that one's weights and inputs."""
 
@@ -84,6 +87,8 @@ class LocalEvaluator:
     def _judged(self, task: Task, candidate: Candidate, baseline: Candidate | None) -> Evaluation:
         killed = 0
         for attempt in range(1, _ATTEMPTS + 1):
+            if self._closed:  # in the middle of it, or while others had their turn
+                raise EvaluationLost(f"candidate {candidate.id}: the evaluator was closed")
             try:
                 return self._judge_of(task).judge(candidate, baseline=baseline)
             except KilledFromOutside as error:
@@ -103,7 +108,8 @@ class LocalEvaluator:
             self._forget(task)
 
     def close(self) -> None:
-        """End every process."""
+        """End every process; who still waits for an answer gets none."""
+        self._closed = True
         self.forget()
         self._backend.close()
 
@@ -122,7 +128,7 @@ class LocalEvaluator:
         if task not in self._judges:
             while len(self._judges) >= self._backend.references:
                 self._forget(next(iter(self._judges)))
-            self._judges[task] = Judge(self._backend, task, self._settings)
+            self._judges[task] = self._maker(self._backend, task, self._settings)
         return self._judges[task]
 
     def _forget(self, task: Task) -> None:

@@ -304,6 +304,18 @@ def test_what_leaves_the_work_to_the_library_is_not_tried_with_other_schedules(o
     assert len(again) < len(sources)
 
 
+def test_another_share_of_the_library_is_tried_after_one_that_left_too_much():
+    family = Painted(size="product", choices=("library", "tiles", "4"), seeds=((),))
+    proposer = a_proposer(families=painted(family))
+    left = family.source({**family.space.defaults, "product": "library"})
+    step = a_step(TASK, left, verdict=Verdict.CHEATED)
+    covered = Coverage(own=0.01, library=0.99, samples=500)
+    proposer.learn(replace(step, evaluation=replace(step.evaluation, coverage=covered)))
+    sources = [proposed(a_brief(TASK, number), proposer).source for number in range(1, 12)]
+    assert any("('product', 'tiles')" in each for each in sources)
+    assert not any("('product', 'library')" in each for each in sources)
+
+
 def test_once_all_variants_were_tried_the_rejection_says_so():
     family = Painted(choices=("4",), seeds=((),))
     proposer = a_proposer(families=painted(family))

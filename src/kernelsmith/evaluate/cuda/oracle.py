@@ -70,7 +70,7 @@ class DeviceOracle(Oracle):
         """Construct the reference, if the device has room for what judging it takes."""
         if workload.name not in self._fitting:
             self._refuse_too_large(workload)
-            self._fitting.add(workload.name)  # a second of tracing, for large tasks
+            self._fitting.add(workload.name)
         return super().workload(workload, seed)
 
     def _refuse_too_large(self, workload: Workload) -> None:

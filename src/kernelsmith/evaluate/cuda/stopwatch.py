@@ -357,7 +357,6 @@ class DeviceStopwatch:
                 if turn >= self._gpu.warmups:
                     times.append(ran.event_us / len(self._slots()))
                 self._release(side, launches)
-        into.turns = list(zip(into.baseline, into.candidate, strict=True))
 
     def _turn(
         self, baseline: Side, candidate: Side, view: ArenaView, order: Sequence[bool]

@@ -110,6 +110,88 @@ return (buf0, )
         same(family, chosen, torch.cat([torch.randn(665) * 100, odd]))
 
 
+LARGEST = f"""\
+extern "C"  void  kernel(const float* in_ptr0, int64_t* out_ptr0)
+{{
+    {{
+        {{
+            IndexValue<float> tmp_acc0 = {{0, -std::numeric_limits<float>::infinity()}};
+            {loop("x0", 40000)}
+            {{
+                auto tmp0 = in_ptr0[static_cast<int64_t>(x0)];
+                tmp_acc0 = argmax_combine(tmp_acc0, tmp0, x0);
+            }}
+            out_ptr0[static_cast<int64_t>(0L)] = tmp_acc0.index;
+        }}
+    }}
+}}
+"""
+FEW_LONG_ROWS = f"""\
+extern "C"  void  kernel(const float* in_ptr0, float* out_ptr0)
+{{
+    {{
+        float tmp_acc0 = 0;
+        {loop("x0", 8)}
+        {{
+            {loop("x1", 9000)}
+            {{
+                auto tmp0 = in_ptr0[static_cast<int64_t>(x1 + 9000L*x0)];
+                tmp_acc0 = tmp_acc0 + tmp0;
+            }}
+        }}
+        out_ptr0[static_cast<int64_t>(0L)] = tmp_acc0;
+    }}
+}}
+"""
+ROWS_OF_ROWS = f"""\
+extern "C"  void  kernel(const float* in_ptr0, const float* in_ptr1, float* out_ptr0)
+{{
+    {loop("x0", 6)}
+    {{
+        {{
+            float tmp_acc0 = 0;
+            {loop("x1", 70)}
+            {{
+                {loop("x2", 9)}
+                {{
+                    auto tmp0 = in_ptr0[static_cast<int64_t>(x1 + 70L*x2 + 630L*x0)];
+                    auto tmp1 = in_ptr1[static_cast<int64_t>(x1)];
+                    auto tmp2 = float(tmp0 * tmp1);
+                    tmp_acc0 = tmp_acc0 + tmp2;
+                }}
+            }}
+            out_ptr0[static_cast<int64_t>(x0)] = tmp_acc0;
+        }}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "kernel", "out"),
+    [
+        ("x.argmax()", [(40000,)], LARGEST, "(), (), torch.int64"),
+        ("x.sum()", [(8, 9000)], FEW_LONG_ROWS, "(), (), torch.float32"),
+        ("(x * w).sum((1, 2))", [(6, 9, 70), (70,)], ROWS_OF_ROWS, "(6, ), (1, ), torch.float32"),
+    ],
+)
+def test_what_is_gathered_over_several_loops_is_gathered_once(forward, inputs, kernel, out):
+    given = ["x", "w"][: len(inputs)]
+    drawn = ", ".join(f"torch.randn{shape}" for shape in inputs)
+    one = task(forward, given=", ".join(given), inputs=drawn)
+    names = [f"arg{number}_1" for number in range(len(inputs))]
+    code = wrapper(f"{', '.join(names)},", f"""
+buf0 = empty_strided_cpu({out})
+cpp_fused_0({', '.join(names)}, buf0)
+return (buf0, )
+""", cpp_fused_0=kernel)  # fmt: skip
+    shapes = enumerate(zip(given, inputs, strict=True))
+    arguments = [argument(number, name, *shape) for number, (name, shape) in shapes]
+    family = family_of(one, found(one, code, *arguments))
+    for chosen in [*family.space.starts, {**family.space.defaults, "threads": "all"}]:
+        same(family, chosen, *(torch.randn(shape) for shape in inputs))
+
+
 PLACED = """
 extern "C" int64_t first(const float* x, int64_t n, int64_t low) {
   Place<float> found{low ? highest<float>() : lowest<float>()};

@@ -20,7 +20,8 @@ _UNABLE = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError,
     OSError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""What a task's source raises where it asks a tensor without memory for its values."""
+"""What a task's source raises where it asks a tensor without memory for its values, or the device
+for memory that it has not."""
 _OPERATORS = 200_000
 """A forward of more than that many, half a minute of them, is not followed to its end."""
 
@@ -40,7 +41,9 @@ def tried(
             torch.random.fork_rng(), warnings.catch_warnings(action="ignore"),
             torch.device("cuda"), torch.no_grad(),
         ):  # fmt: skip
-            return _measured(make_model, function, make_inputs, dtype, _Allocated())
+            found = _measured(make_model, function, make_inputs, dtype, _Allocated())
+            torch.cuda.synchronize()  # what went wrong on the device shows here
+            return found
     except _UNABLE:
         return None
     finally:

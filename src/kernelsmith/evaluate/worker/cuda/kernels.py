@@ -15,8 +15,6 @@ from kernelsmith.evaluate.worker.cuda import driver, native
 _CANDIDATE = "candidate"
 _REPEATS = 3
 _MOST_STEPS = 48
-_MOST_NODES = 60_000
-"""Copied over all steps, a second's worth; a graph of thousands is looked at more coarsely."""
 _LAUNCH_US = 0.9
 """What a launch of no work takes inside a graph: it is nobody's merit and nobody's fault."""
 _compiled: list[tuple[int, Any]] = []
@@ -100,8 +98,7 @@ def _times(
     """
     times = {(node.function, node.name): 0.0 for node in nodes}
     per = max(1, len(nodes) // launches)
-    most = min(_MOST_STEPS, max(8, _MOST_NODES // len(nodes)))
-    steps = 1 if len(times) == 1 else min(per, most)
+    steps = 1 if len(times) == 1 else min(per, _MOST_STEPS)
     begun, before = 0, 0.0
     for step in range(1, steps + 1):
         stop = per * step // steps

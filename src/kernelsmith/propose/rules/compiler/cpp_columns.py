@@ -40,7 +40,10 @@ def by_columns(loop: Loop) -> tuple[Loop, ...] | None:
     ]  # fmt: skip
     if not reduces or not all(_side_by_side(each, last.variable) for each in reduces):
         return None
+    made = {each.name for each in walk(last.body) if isinstance(each, Accumulator)}
     for each in walk(last.body):
+        if isinstance(each, Gather) and each.name not in made:
+            return None
         if not isinstance(each, Let | Store | Loop | Accumulator | Gather | Masked):
             return None
         if isinstance(each, Accumulator) and each.fold not in OPERATORS:

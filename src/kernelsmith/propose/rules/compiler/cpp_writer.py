@@ -109,7 +109,7 @@ class Writer:
         """Whether a sum over everything is worth several threads."""
         loop = next((each for each in rest if isinstance(each, Loop)), None)
         return (
-            loop is not None and accumulator.fold in prelude.OPERATORS and self._threaded(loop)
+            loop is not None and accumulator.fold in prelude.OPERATORS and self._is_heavy(loop)
             and loop.extent >= _PARTS
             and all(
                 not isinstance(each, Gather) or self._folds().get(each.name) in prelude.OPERATORS
@@ -124,6 +124,16 @@ class Writer:
         }  # fmt: skip
 
     def _threaded(self, loop: Loop) -> bool:
+        """Whether threads share a loop: it is worth it, and they would share nothing else."""
+        made = {each.name for each in walk(loop.body) if isinstance(each, Accumulator)}
+        outside = any(
+            isinstance(each, Gather) and each.name not in made
+            and self._lanes.get(each.name) != "parts"
+            for each in walk(loop.body)
+        )  # fmt: skip
+        return not outside and self._is_heavy(loop)
+
+    def _is_heavy(self, loop: Loop) -> bool:
         adds = any(isinstance(each, Store) and each.adds for each in walk(loop.body))
         reads = sum(len(loads(text)) for each in walk(loop.body) for text in texts_of(each))
         weight = max(1, reads // _LOADS)
@@ -313,18 +323,18 @@ class Writer:
         count, name = self._count(loop), loop.variable
         kinds = {each.name: each.kind for each in walk(self.function.body)
                  if isinstance(each, Accumulator)}  # fmt: skip
-        head = f"for (int64_t from = {begin}; from < {end}; from += {count}) {{"
-        inside = [f"const int64_t to = std::min<int64_t>({end}, from + {count});"]
+        head = f"for (int64_t first = {begin}; first < {end}; first += {count}) {{"
+        inside = [f"const int64_t last = std::min<int64_t>({end}, first + {count});"]
         inside += [f"{kinds[each]} {each}_block[{count}];" for each in places]
         self._placing = frozenset(places)
         body = self._inside(loop.body)
-        head_of_sweep = f"sweep<{count}>(from, to, {self._taken(body)}(int64_t {name}, int k) {{"
+        head_of_sweep = f"sweep<{count}>(first, last, {self._taken(body)}(int64_t {name}, int k) {{"
         inside += [head_of_sweep, *_padded(body), "});"]
         self._placing = frozenset()
         folds = self._folds()
         for each in places:
             fold = "highest" if folds[each] == "argmax" else "lowest"
-            inside.append(f"{each}.{fold}({each}_block, int(to - from), from);")
+            inside.append(f"{each}.{fold}({each}_block, int(last - first), first);")
         return [head, *_padded(inside), "}"]
 
     def _totals(self, gathers: list[Gather], rest: tuple[Statement, ...]) -> list[str]:
