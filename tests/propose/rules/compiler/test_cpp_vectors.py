@@ -189,7 +189,7 @@ return (buf0, )
     arguments = [argument(number, name, *shape) for number, (name, shape) in shapes]
     family = family_of(one, found(one, code, *arguments))
     for chosen in [*family.space.starts, {**family.space.defaults, "threads": "all"}]:
-        same(family, chosen, *(torch.randn(shape) for shape in inputs))
+        same(family, chosen, *(torch.rand(shape) for shape in inputs))
 
 
 PLACED = """
