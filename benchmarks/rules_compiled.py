@@ -27,11 +27,6 @@ TIMEOUT_S = 240.0
 """How long the compiler may take over its first call."""
 
 
-def compiling(task: Task, mode: str) -> str:
-    """A baseline's source: the reference's own, compiled when it is first called."""
-    return compiled.compiling(task, _OURS[mode])
-
-
 def judged(compilers: compiled.Compilers, task: Task, mode: str, backend: str) -> dict[str, Any]:
     """Eager over compiled under the judge; ``said`` is ``passed``, or what went wrong."""
     free = replace(task, library=Library.ANY)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.rules_capture import Store
-from benchmarks.rules_compiled import MODES, compiling
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import best_within, is_degenerate, metrics, summarise
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen, in_turns, of_folder, of_kernelbench
 
+from kernelsmith.bench.compiled import MODES, compiling
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.guards.static import inspect_source

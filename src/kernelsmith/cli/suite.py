@@ -13,6 +13,7 @@ from kernelsmith.cli.ending import INTERRUPTED, status, to_json
 from kernelsmith.cli.live import clock_of, short
 from kernelsmith.cli.session import Ended, is_begun, load, optimized, resumed
 from kernelsmith.domain.codec import Json
+from kernelsmith.domain.task import cuda_in
 from kernelsmith.errors import EvaluationLost, SmithError, UsageError
 from kernelsmith.run.config import Budget, RunConfig
 from kernelsmith.run.result import Result
@@ -91,8 +92,6 @@ def fitting(
 
 
 def _brings_cuda(path: Path) -> bool:
-    from kernelsmith.propose.rules.maca.family import cuda_in
-
     try:
         return cuda_in(path.read_text(encoding="utf-8")) is not None
     except (OSError, ValueError, SyntaxError):

@@ -3,6 +3,7 @@
 Forward computation only, for now: nothing here says how gradients would be checked.
 """
 
+import ast
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -110,3 +111,17 @@ class Task:
     def candidate_entry(self) -> str:
         """What a candidate must define."""
         return self.entry if self.is_function else "ModelNew"
+
+
+def cuda_in(source: str) -> str | None:
+    """The verified CUDA candidate that a task's file brings along as its constant ``CUDA``."""
+    for node in ast.parse(source).body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "CUDA"
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            return node.value.value.lstrip("\n")
+    return None

@@ -5,12 +5,12 @@ passes there. The kernel is the input (prompts show it, the rules translate it),
 what is right.
 """
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 from kernelsmith.bench.suite import Absent, Entry
 from kernelsmith.bench.suites.builtin import FOLDER, Builtin
+from kernelsmith.domain.task import cuda_in
 
 
 class CudaTasks(Builtin):
@@ -24,7 +24,7 @@ class CudaTasks(Builtin):
     def entries(self) -> Iterator[Entry | Absent]:
         """Yield tasks in the order of names; one without a kernel is absent."""
         for each in super().entries():
-            if isinstance(each, Entry) and not _brings_a_kernel(each.task.source):
+            if isinstance(each, Entry) and cuda_in(each.task.source) is None:
                 reason = "brings no CUDA kernel along (a constant CUDA)"
                 yield Absent(id=each.id, reason=reason)
             else:
@@ -39,12 +39,3 @@ class CudaFolder(CudaTasks):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-
-
-def _brings_a_kernel(source: str) -> bool:
-    return any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and any(isinstance(each, ast.Name) and each.id == "CUDA" for each in node.targets)
-        for node in ast.parse(source).body
-    )

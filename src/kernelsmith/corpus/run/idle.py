@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from kernelsmith.corpus.inputs.repair import FLOAT, State, Tensor
+from kernelsmith.corpus.run.attempt import attempted
 from kernelsmith.corpus.run.drawing import made
 from kernelsmith.evaluate.worker import parameters
 
@@ -26,7 +27,8 @@ def busy(make: Make, state: State, optional: Collection[str]) -> tuple[State, li
     tensors = sum(isinstance(v, Tensor) for _, v in state)
     if not names or tensors < 2:
         return state, []  # a single one is looked at by the checks
-    try:
+
+    def looked() -> tuple[State, list[str]]:
         model = make()
         parameters.randomise(model, 5)
         first = _answer(model, state, "")
@@ -36,12 +38,12 @@ def busy(make: Make, state: State, optional: Collection[str]) -> tuple[State, li
         if idle and len(idle) < tensors:
             left = tuple((n, v) for n, v in state if n not in idle or n not in optional)
             if left != state and _same(first, _answer(model, left, "")):
-                state, idle = left, [name for name in idle if name not in optional]
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException:  # the checks of the finished file say why
-        return state, []
-    return state, [f"input {name} does not affect the output" for name in idle]
+                return left, [name for name in idle if name not in optional]
+        return state, idle
+
+    # Where it raises, the checks of the finished file say why.
+    kept, idle = attempted(looked) or (state, [])
+    return kept, [f"input {name} does not affect the output" for name in idle]
 
 
 def _answer(model: nn.Module, state: State, other: str) -> list[torch.Tensor]:

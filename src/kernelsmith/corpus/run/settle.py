@@ -8,6 +8,7 @@ these is seen while the module runs; a few better inputs are tried, and kept if 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -80,18 +81,20 @@ def settled(
                 continue
             spent += 1
             began = time.process_time()
-            try:
-                fresh = make() if now.tiny else model
-                then = _seen(fresh, other, call)
-            except (KeyboardInterrupt, MemoryError):
-                raise
-            except BaseException:  # whatever it raises, these inputs are no better
+            tried = attempted(partial(_tried, None if now.tiny else model, make, other, call))
+            if tried is None:  # whatever it raised, these inputs are no better
                 continue
+            fresh, then = tried
             if then.score() < now.score():
                 model, state, now, better = fresh, other, then, True
                 took = time.process_time() - began
                 break
     return model, state, _notes(now)
+
+
+def _tried(model: nn.Module | None, make: Make, state: State, call: Call) -> tuple[nn.Module, Seen]:
+    model = make() if model is None else model
+    return model, _seen(model, state, call)
 
 
 def _notes(seen: Seen) -> list[str]:

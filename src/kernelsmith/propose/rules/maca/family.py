@@ -1,11 +1,10 @@
 """A task's own CUDA kernel with another schedule: for CUDA as it is, for MACA translated."""
 
-import ast
 import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Task, cuda_in
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.maca.translation import to_maca
 from kernelsmith.propose.rules.space import Parameter, Parameters, Space
@@ -25,20 +24,6 @@ _CAP = re.compile(r"\b65536(u?)\b")
 def cuda_of(task: Task) -> str | None:
     """The verified CUDA candidate that a task brings along as its constant ``CUDA``."""
     return cuda_in(task.source)
-
-
-def cuda_in(source: str) -> str | None:
-    """The same, of a task's file."""
-    for node in ast.parse(source).body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id == "CUDA"
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            return node.value.value.lstrip("\n")
-    return None
 
 
 @dataclass(frozen=True)
