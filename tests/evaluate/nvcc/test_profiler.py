@@ -149,7 +149,7 @@ def test_what_a_candidate_prints_is_no_report(zygote, stand_in):
 
 @pytest.mark.parametrize("script", ["echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1", "kill -9 $$"])
 def test_where_it_may_not_look_nothing_is_said(zygote, stand_in, script):
-    assert profiled(zygote, stand_in(script), TASK, SOURCE) == []
+    assert profiled(zygote, stand_in(script), TASK, SOURCE) is None
 
 
 def test_a_candidate_that_torch_would_build_is_left_out(zygote, stand_in):

@@ -130,7 +130,7 @@ def test_without_a_root_of_its_own_the_same_holds():
         next(spawned, None)
 
 
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("profile", [Profile.RUN, Profile.BUILD])
 def test_a_driver_gets_three_calls_more_and_no_other(profile: Profile):
     assert {*denied(profile)} - {*denied(profile, driver=True)} == {"bind", "listen", "socket"}
     assert "connect" in denied(profile, driver=True)

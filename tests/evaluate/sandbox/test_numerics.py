@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,24 @@ def test_a_builder_is_confined_too(spawn: Spawn, code: str):
         "FileNotFoundError",
         "OSError",
     }
+
+
+def test_a_tool_that_watches_talks_to_itself_and_to_nobody_else(spawn: Spawn):
+    talk = """
+        import socket, subprocess, sys
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            call = f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))"
+            say = f"import socket; {call}.send(b'here')"
+            started = subprocess.Popen([sys.executable, "-c", say])
+            value = server.accept()[0].recv(4).decode()
+            started.wait()
+    """
+    watcher = spawn(profile=Profile.WATCH)
+    assert ask(watcher, talk, timeout_s=20) == "here"
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        call = f"import socket; socket.create_connection(('127.0.0.1', {outside.getsockname()[1]}))"
+        assert ask(watcher, call, timeout_s=20) == "ConnectionRefusedError"
+    assert ask(watcher, "import socket; socket.socket(socket.AF_NETLINK)") == "PermissionError"
 
 
 def test_a_builder_makes_no_namespaces(spawn: Spawn):

@@ -67,6 +67,8 @@ class CudaBackend:
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         """What autotuners chose and Triton compiled, by source."""
         self._speeds: Speeds | None = None
+        self._counts = True
+        """Whether ncu can read the device's counters, as far as is known."""
 
     @cached_property
     def _nvml(self) -> Nvml:
@@ -154,14 +156,16 @@ class CudaBackend:
 
     def profiled(self, task: Task, candidate: Candidate) -> list[Profiled]:
         """What the device's counters say of a pass; nothing where ncu may not read them."""
-        tool = find_ncu()
+        tool = find_ncu() if self._counts else None
         if tool is None:
             return []
         with self.exclusive():
-            return profiled(
+            found = profiled(
                 self.zygote, tool, task, candidate.source, devices=self._device_files(),
                 readable=self._watched_folders(),
             )  # fmt: skip
+        self._counts = found is not None
+        return found or []
 
     @contextmanager
     def shared(self) -> Iterator[None]:

@@ -90,6 +90,7 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "nvmlDeviceGetName": (c_void_p, c_char_p, c_uint),
     "nvmlDeviceGetMemoryInfo": (c_void_p, POINTER(_Memory)),
     "nvmlDeviceGetComputeMode": (c_void_p, POINTER(c_int)),
+    "nvmlDeviceGetCudaComputeCapability": (c_void_p, POINTER(c_int), POINTER(c_int)),
     "nvmlDeviceGetClockInfo": (c_void_p, c_int, POINTER(c_uint)),
     "nvmlDeviceGetMaxClockInfo": (c_void_p, c_int, POINTER(c_uint)),
     "nvmlDeviceGetMemoryBusWidth": (c_void_p, POINTER(c_uint)),

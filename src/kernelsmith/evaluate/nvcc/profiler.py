@@ -74,8 +74,8 @@ def command(tool: Path) -> list[str]:
 def profiled(
     zygote: Zygote, tool: Path, task: Task, source: str, *, devices: Sequence[Path] = (),
     readable: Sequence[Path] = (),
-) -> list[Profile]:  # fmt: skip
-    """The kernels that take longest; none where the tool could not look."""
+) -> list[Profile] | None:  # fmt: skip
+    """The kernels that take longest; nothing at all where the tool could not look."""
     if not can_be_watched(task, source):
         return []
     try:
@@ -84,8 +84,8 @@ def profiled(
             readable=[*readable, *_installation(tool)], outputs=[REPORT],
         )  # fmt: skip
     except ChildFailed:
-        return []
-    return read(said.files.get(REPORT, ""))[:_KERNELS] if said.status == 0 else []
+        return None
+    return read(said.files.get(REPORT, ""))[:_KERNELS] if said.status == 0 else None
 
 
 def read(report: str) -> list[Profile]:

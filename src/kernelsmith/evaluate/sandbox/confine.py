@@ -13,7 +13,8 @@ from pathlib import Path
 
 from kernelsmith.evaluate.sandbox import landlock, limits, mounts, privileges, seccomp
 from kernelsmith.evaluate.sandbox.level import Level
-from kernelsmith.evaluate.sandbox.order import Order
+from kernelsmith.evaluate.sandbox.loopback import raise_loopback
+from kernelsmith.evaluate.sandbox.order import Order, Profile
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, call, prctl
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -131,6 +132,14 @@ class _Confinement:
                 raise
             raise StartOver("mount", error.strerror or str(error)) from error
 
+    def profile(self) -> Profile:
+        """Who watches gets a loopback, and only where that is not the machine's own."""
+        asked = self.setting.order.profile
+        if asked is not Profile.WATCH:
+            return asked
+        own = "net" in self.setting.namespaces
+        return asked if own and self.attempt("loopback", raise_loopback) else Profile.BUILD
+
     def lower_privileges(self) -> tuple[bool, bool, bool]:
         """Return whether limits, another user and no capabilities are in force."""
         order = self.setting.order
@@ -159,7 +168,7 @@ class _Confinement:
         # The zygote's is the last of those to keep; what is above it looks into the old root.
         call("close_range", self.setting.zygote, 0xFFFFFFFF, 0)
 
-    def restrict_files(self) -> None:
+    def restrict_files(self, *, network: bool) -> None:
         order = self.setting.order
         if "mount" in self.setting.namespaces:
             readable: tuple[str, ...] = ("/",)
@@ -172,8 +181,9 @@ class _Confinement:
             writable = (*writable, "/proc/self/task")
             readable = (*readable, *_DRIVER_PROC)
         self.landlock_abi = landlock.restrict(
-            readable=readable, writable=writable, devices=(*mounts.DEVICES, *order.devices)
-        )
+            readable=readable, writable=writable, devices=(*mounts.DEVICES, *order.devices),
+            network=network,
+        )  # fmt: skip
 
 
 def confine(setting: Setting) -> Level:
@@ -185,13 +195,13 @@ def confine(setting: Setting) -> Level:
     work = _Confinement(setting)
     work.attempt("oom order", limits.be_first_to_go)
     work.enter_namespaces()
+    profile = work.profile()
     bound, other, dropped = work.lower_privileges()
     work.die_with_the_zygote()
-    work.attempt("landlock", work.restrict_files)
+    talks = profile is Profile.WATCH
+    work.attempt("landlock", lambda: work.restrict_files(network=talks))
     driven = bool(setting.order.devices)
-    filtered = work.attempt(
-        "seccomp", lambda: seccomp.install(setting.order.profile, driver=driven)
-    )
+    filtered = work.attempt("seccomp", lambda: seccomp.install(profile, driver=driven))
     if "user" in setting.namespaces:
         work.missing.pop("uid", None)
     return Level(

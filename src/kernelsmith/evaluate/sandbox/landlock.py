@@ -40,7 +40,10 @@ def abi() -> int:
     return min(found, NEWEST_KNOWN_ABI)
 
 
-def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Sequence[str]) -> int:
+def restrict(
+    *, readable: Sequence[str], writable: Sequence[str], devices: Sequence[str],
+    network: bool = False,
+) -> int:  # fmt: skip
     """Leave this thread and all it starts only these paths, and return the ABI in force.
 
     Files that are already open stay as they are. Paths that do not exist are passed over.
@@ -50,7 +53,8 @@ def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Seque
     handled |= _REFER if version >= 2 else 0
     handled |= _TRUNCATE if version >= 3 else 0
     handled |= _IOCTL_DEV if version >= 5 else 0
-    ruleset = _Ruleset(handled, _BIND_AND_CONNECT_TCP, _ABSTRACT_SOCKETS_AND_SIGNALS)
+    denied = 0 if network else _BIND_AND_CONNECT_TCP
+    ruleset = _Ruleset(handled, denied, _ABSTRACT_SOCKETS_AND_SIGNALS)
     size = 8 if version < 4 else 16 if version < 6 else 24
     rules = call("landlock_create_ruleset", ruleset, size, 0)
     try:

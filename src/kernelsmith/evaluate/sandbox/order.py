@@ -15,6 +15,8 @@ class Profile(StrEnum):
     """One process with threads: it can start no other and can load no other program."""
     BUILD = "build"
     """May also start programs: for compilers."""
+    WATCH = "watch"
+    """May also talk to itself over a loopback of its own: for tools that watch a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,9 @@ _FOR_BUILDERS = (
 )
 _FOR_DRIVERS = ("bind", "listen", "socket")
 """A GPU driver opens a local socket when it starts; it fails with error 304 where it cannot."""
-_AF_UNIX = 1
+_FOR_WATCHERS = (*_FOR_DRIVERS, "accept", "accept4", "connect", "socketpair")
+"""ncu and compute-sanitizer reach the program that they watch over TCP."""
+_AF_UNIX, _AF_INET = 1, 2
 _LOOKED_INTO = ("clone", "clone3", "fcntl", "ioctl", "kill", "prctl", "prlimit64", "tgkill")
 
 _SECCOMP_SET_MODE_FILTER = 1
@@ -67,8 +69,10 @@ def denied(profile: Profile, *, driver: bool = False) -> tuple[str, ...]:
     kept = {*_LOOKED_INTO}
     if driver:
         kept |= {*_FOR_DRIVERS}
-    if profile is Profile.BUILD:
+    if profile is not Profile.RUN:
         kept |= {*_FOR_BUILDERS}
+    if profile is Profile.WATCH:
+        kept |= {*_FOR_WATCHERS}
     return tuple(sorted(set(numbers(MACHINE)) - kept))
 
 
@@ -93,7 +97,9 @@ def program(profile: Profile, *, pid: int, driver: bool = False) -> bytes:
 
     run = profile is Profile.RUN
     own = (0, pid) if run else (0,)
-    if driver:
+    if profile is Profile.WATCH:
+        _look(code, "socket", only={0: (_AF_UNIX, _AF_INET)})
+    elif driver:
         _look(code, "socket", only={0: (_AF_UNIX,)})
     _look(code, "prctl", never={0: (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM)})
     _look(code, "fcntl", never={2: (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_NOTIFY)})

@@ -123,6 +123,14 @@ class Node:
 _KINDS = {1: "memcpy", 2: "memset", 3: "host", 4: "graph", 5: "empty"}
 
 
+def blocking_stream() -> int:
+    """A stream that waits for the legacy default one, and is waited for; torch's own do not."""
+    handle = ctypes.c_void_p()
+    _call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(0))
+    assert handle.value is not None
+    return handle.value
+
+
 def record_inside(event: int, stream: int) -> None:
     """Make reading the clock a part of the graph that a stream is being captured into."""
     external = ctypes.c_uint(1)

@@ -113,7 +113,9 @@ class DeviceProgram(Program):
         slots = message["slots"]
         assert isinstance(slots, list)
         self._outputs = []
-        stream = torch.cuda.Stream()
+        # Not one of torch's: work on the legacy default stream (a launch that names no stream) then
+        # ends the capture, and would be left out of the graph without a word otherwise.
+        stream = torch.cuda.ExternalStream(driver.blocking_stream())
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(_WARM):
