@@ -21,8 +21,9 @@ from kernelsmith.evaluate.sandbox.process import Zygote
 from kernelsmith.evaluate.values import Setup
 
 _COMPILER = ("torch._dynamo", "torch._inductor.compile_fx")
-_ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-"""Read when the compiler is loaded; its pool of processes would be forked along."""
+_ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""Read when the compiler is loaded; its pool of processes would be forked along. And it asks
+whether there is a device, for which CUDA would be initialised, with a thread, before the fork."""
 _LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)
 _WORKER = "kernelsmith.bench.parts.compiled_program"
 

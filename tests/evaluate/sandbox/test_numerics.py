@@ -112,6 +112,16 @@ def test_a_tool_that_watches_talks_to_itself_and_to_nobody_else(spawn: Spawn):
     assert ask(watcher, "import socket; socket.socket(socket.AF_NETLINK)") == "PermissionError"
 
 
+def test_what_a_watcher_starts_can_name_its_threads(spawn: Spawn):
+    code = """
+        import subprocess, sys
+        name = "open('/proc/self/task/%d/comm' % __import__('os').getpid(), 'w').write('named')"
+        done = subprocess.run([sys.executable, "-c", name], capture_output=True, text=True)
+        value = [done.returncode, done.stderr]
+    """
+    assert ask(spawn(profile=Profile.WATCH, devices=[Path("/dev/null")]), code) == [0, ""]
+
+
 def test_a_builder_makes_no_namespaces(spawn: Spawn):
     code = """
         import subprocess

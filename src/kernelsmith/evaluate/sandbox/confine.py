@@ -133,11 +133,11 @@ class _Confinement:
             raise StartOver("mount", error.strerror or str(error)) from error
 
     def profile(self) -> Profile:
-        """Who watches gets a loopback, and only where that is not the machine's own."""
+        """Who watches gets a loopback and all of ``/proc``, where these are not the machine's."""
         asked = self.setting.order.profile
         if asked is not Profile.WATCH:
             return asked
-        own = "net" in self.setting.namespaces
+        own = {"net", "pid", "mount"} <= {*self.setting.namespaces}
         return asked if own and self.attempt("loopback", raise_loopback) else Profile.BUILD
 
     def lower_privileges(self) -> tuple[bool, bool, bool]:
@@ -177,8 +177,9 @@ class _Confinement:
             readable = (*mounts.SYSTEM, *_OWN_PROC, *self.readable())
             writable = (self.setting.scratch,)
         if order.devices:
-            # A driver names its threads there, and gives up where it cannot.
-            writable = (*writable, "/proc/self/task")
+            # A driver names its threads there, and gives up where it cannot. What a watcher starts
+            # has another number than this process; all processes of this /proc are its own.
+            writable = (*writable, "/proc" if network else "/proc/self/task")
             readable = (*readable, *_DRIVER_PROC)
         self.landlock_abi = landlock.restrict(
             readable=readable, writable=writable, devices=(*mounts.DEVICES, *order.devices),
