@@ -53,9 +53,9 @@ def session() -> dict[str, object]:
     except FileNotFoundError:
         device = "no NVIDIA GPU"
     return {
-        "command": " ".join(sys.argv[1:]),
+        "command": " ".join("PATH" if "/" in each else each for each in sys.argv[1:]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": done.stdout.strip() or os.environ.get("COMMIT", "unknown"),
+        "commit": os.environ.get("COMMIT") or done.stdout.strip() or "unknown",
         "device": device,
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),

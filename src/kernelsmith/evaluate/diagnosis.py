@@ -15,7 +15,7 @@ from kernelsmith.evaluate.machine import Machine, measure
 from kernelsmith.evaluate.nvcc.cute import PACKAGE, cute_version
 from kernelsmith.evaluate.nvcc.profiler import PARAMETERS, counters_permitted
 from kernelsmith.evaluate.torch_build import installed_torch, torch_build
-from kernelsmith.evaluate.untested import CUTE, NCU, UNTESTED
+from kernelsmith.evaluate.untested import CUTE, UNTESTED
 from kernelsmith.kernels.toolkit import find_toolkit
 
 
@@ -176,7 +176,7 @@ def _counters() -> tuple[Finding, ...]:
     if not PARAMETERS.exists():
         return ()
     permitted = counters_permitted()
-    detail = f"open to ncu; {NCU}" if permitted else "the driver keeps them to root; ncu is not run"
+    detail = "open to ncu" if permitted else "the driver keeps them to root; ncu is not run"
     return (Finding(name="performance counters", usable=permitted, detail=detail),)
 
 

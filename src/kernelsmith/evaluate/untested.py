@@ -7,7 +7,6 @@ METAX = "never ran on MetaX hardware here: untested"
 AMD = "no judge for AMD GPUs, never ran on one here: untested"
 HUAWEI = "no judge for Ascend NPUs, never ran on one here: untested"
 CUTE = "CuTe DSL never ran on a GPU here: untested"
-NCU = "ncu never ran on a GPU here: untested"
 
 UNTESTED = (
     ("maca on MetaX GPUs", "written from public sources; the emulated backend is what ran"),
@@ -15,6 +14,5 @@ UNTESTED = (
     ("triton with torch for AMD ROCm", "recognised; checked in the interpreter, never timed"),
     ("triton with torch for Huawei Ascend", "recognised; checked in the interpreter, never timed"),
     ("CuTe DSL candidates of cuda", "recognised; run where nvidia-cutlass-dsl is installed"),
-    ("ncu's metrics of champions", "read where ncu is on the path and the driver permits it"),
 )
 """Each with what there is of it."""
