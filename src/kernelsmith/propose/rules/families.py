@@ -127,7 +127,9 @@ class Begun:
             written = Families(members=tuple(kept), reasons=written.reasons)
         # Algebra that leaves out work goes before another schedule for the same work.
         first = own or self.gain >= _MUCH
+        written, last = _parted(written)
         parts = [self.families, written] if first else [written, self.families]
+        parts.append(last)
         return Families(
             members=tuple(each for part in parts for each in part.members),
             reasons=tuple(dict.fromkeys(each for part in parts for each in part.reasons)),
@@ -192,6 +194,15 @@ def at_hand(task: Task, backend: str, *, find: FindFamilies = families_for) -> F
 def _multiplies(family: Family) -> bool:
     """Whether it writes products of its own."""
     return any(each.name == "product" for each in family.space.parameters)
+
+
+def _parted(written: Families) -> tuple[Families, Families]:
+    """Second thoughts go last: convolutions read in place, where there are those over a copy."""
+    templates = [each.space.template for each in written.members]
+    late = {"neighbours"} if "packed" in templates else set()
+    kept = [each for each in written.members if each.space.template not in late]
+    last = [each for each in written.members if each.space.template in late]
+    return Families(members=tuple(kept), reasons=written.reasons), Families(members=tuple(last))
 
 
 def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:

@@ -3,7 +3,7 @@
 import importlib.util
 
 import pytest
-from part_tasks import PARTS
+from part_tasks import MIXING, PARTS
 
 from kernelsmith.propose.rules.kinds import kinds_for
 
@@ -15,7 +15,8 @@ TYPES = {"float32": "*fp32", "bfloat16": "*bf16", "float16": "*fp16", "int64": "
 OPTIONS = {"num_warps", "num_stages", "launch_cooperative_grid"}
 SHARED = 227 * 1024
 """Bytes of shared memory that a program may have there."""
-TASKS = [(kind, name) for kind, tasks in PARTS.items() for name in tasks]
+KNOWN = PARTS | {"packed": MIXING}
+TASKS = [(kind, name) for kind, tasks in KNOWN.items() for name in tasks]
 
 
 def compiled(function, arguments, given):
@@ -64,7 +65,7 @@ def launches(source, task, tmp_path, monkeypatch, dtype):
 @pytest.mark.parametrize("number", [0, 2])
 @pytest.mark.parametrize(("kind", "name"), TASKS)
 def test_every_kernel_compiles_for_hopper(kind, name, number, tmp_path, monkeypatch):
-    task = PARTS[kind][name]
+    task = KNOWN[kind][name]
     (family,) = [each for each in kinds_for(task, "triton") if each.space.template == kind]
     source = family.source(family.space.seed(number, 1))
     # One launch for all steps needs a device; here the text is made to choose it.

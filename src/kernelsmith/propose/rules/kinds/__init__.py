@@ -12,6 +12,7 @@ from kernelsmith.propose.rules.kinds import (
     groups,
     lookup,
     neighbours,
+    packed,
     pick,
     product,
     recurrent,
@@ -32,6 +33,7 @@ _KINDS: dict[str, Callable[[Traced, str], Family]] = {
     "pick": pick.recognise,
     "entropy": entropy.recognise,
     "groups": groups.recognise,
+    "packed": packed.recognise,
     "neighbours": neighbours.recognise,
 }
 _PARTS: dict[str, Callable[[Module, str], Family]] = {

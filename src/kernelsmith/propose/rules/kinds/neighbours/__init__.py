@@ -31,7 +31,7 @@ def recognise(traced: Traced, backend: str) -> Written:
     Raises:
         NotRecognised: There is none, or it is of another form, or windows know it.
     """
-    found = _read(traced)
+    found = read(traced)
     try:
         window.recognise(traced, backend)
     except NotRecognised:
@@ -54,7 +54,12 @@ _FEW = 16
 """Input channels below which a step over the channels of one neighbour would be mostly padding."""
 
 
-def _read(traced: Traced) -> Convolution:
+def read(traced: Traced) -> Convolution:
+    """What there is of a convolution in a task.
+
+    Raises:
+        NotRecognised: There is none, or it is of another form.
+    """
     found: list[Expr] = []
     norms: list[str] = []
 
@@ -123,6 +128,13 @@ def _few(given: dict[str, Value]) -> bool:
     return inputs // groups < _FEW
 
 
+def _grouped(given: dict[str, Value]) -> bool:
+    try:
+        return plain_of(given.get("groups", 1)) != 1
+    except NotRecognised:
+        return True
+
+
 def _convolution(traced: Traced, layer: Expr, after: Chain, norms: tuple[str, ...]) -> Convolution:
     arguments = [each.arg for each in traced.module.forward.args.args]
     ndim, turned = _LAYERS[str(layer.setting("kind"))]
@@ -139,6 +151,7 @@ def _convolution(traced: Traced, layer: Expr, after: Chain, norms: tuple[str, ..
         padding=_three(given.get("padding", 0), ndim, 0),
         more=_three(given.get("output_padding", 0), ndim, 0) if turned else (0, 0, 0),
         step=_three(given.get("dilation", 1), ndim, 1), direct=_direct(given), few=_few(given),
+        grouped=_grouped(given),
         bias=plain_of(given.get("bias", True)) is not False, before=before, after=after,
         evaluated=norms, plain=f"self.plain({', '.join(arguments[1:])})",
     )  # fmt: skip

@@ -41,6 +41,8 @@ class Convolution:
     """Few input channels per group: no product, but a sum of neighbours."""
     few: bool
     """Few input channels altogether."""
+    grouped: bool
+    """Whether there may be more groups than one."""
     bias: bool
     before: Chain
     after: Chain

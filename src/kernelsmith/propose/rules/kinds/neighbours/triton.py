@@ -10,19 +10,19 @@ from kernelsmith.propose.rules.kinds.neighbours.graph import Convolution
 from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
 from kernelsmith.propose.rules.space import Parameters
 
-_AXES = "zyx"
+AXES = "zyx"
 
 
 def render_triton(found: Convolution, chosen: Parameters) -> Parts:
     """Write one choice of parameters."""
     names = [
         *found.tensors, "out", "batch", "inputs", "channels", "group",
-        *(f"in_{a}" for a in _AXES), *(f"out_{a}" for a in _AXES),
-        "xb", "xc", *(f"x{a}" for a in _AXES), *found.numbers,
+        *(f"in_{a}" for a in AXES), *(f"out_{a}" for a in AXES),
+        "xb", "xc", *(f"x{a}" for a in AXES), *found.numbers,
     ]  # fmt: skip
     fixed = ["BC", "BP"] + ([] if found.direct else ["BK", "EXACT"])
     listed = [*names, *(f"{each}: tl.constexpr" for each in fixed)]
-    head = _wrapped("def neighbours(", listed)
+    head = wrapped("def neighbours(", listed)
     body = [f"    {line}" for line in _kernel(found, chosen)]
     nodes = (*found.before.nodes, *found.after.nodes)
     kernel = triton_functions(nodes) + "\n".join(["@triton.jit", *head[:-1], head[-1] + ":", *body])
@@ -32,7 +32,8 @@ def render_triton(found: Convolution, chosen: Parameters) -> Parts:
     )  # fmt: skip
 
 
-def _wrapped(head: str, arguments: list[str]) -> list[str]:
+def wrapped(head: str, arguments: list[str]) -> list[str]:
+    """A call or a signature over several lines."""
     lines = ["    "]
     for each in arguments:
         if len(lines[-1]) + len(each) > 94:
@@ -87,12 +88,12 @@ def _launch(found: Convolution, chosen: Parameters) -> list[str]:
         *found.tensors, "out", "x.shape[0]", "x.shape[1] // layer.groups", "channels", "group",
         "*sizes", "*outs", "x.stride(0)", "x.stride(1)", strides, *found.numbers.values(), *fixed,
     ]  # fmt: skip
-    return [*lines, *_wrapped("neighbours[grid](", given)]
+    return [*lines, *wrapped("neighbours[grid](", given)]
 
 
 def _kernel(found: Convolution, chosen: Parameters) -> list[str]:
     lines, shares = ["number = tl.program_id(1)"], []
-    for i, a in enumerate(_AXES):
+    for i, a in enumerate(AXES):
         s = found.stride[i] if found.turned else 1
         if s > 1:
             lines += [f"f{a} = number % {s}", f"number = number // {s}",
@@ -140,7 +141,7 @@ def _kernel(found: Convolution, chosen: Parameters) -> list[str]:
 
 def _place(found: Convolution, i: int, tap: str) -> str:
     """Where a tap of an output lies in the input, along one axis."""
-    a, s, d, p = _AXES[i], found.stride[i], found.step[i], found.padding[i]
+    a, s, d, p = AXES[i], found.stride[i], found.step[i], found.padding[i]
     if not found.turned:
         at = f"j{a} * {s}" if s > 1 else f"j{a}"
         return f"{at} + {tap} * {d} - {p}" if d > 1 or p else f"{at} + {tap}"
@@ -157,7 +158,7 @@ def _split_tap(found: Convolution, tap: str) -> list[str]:
 def _inside(found: Convolution) -> tuple[list[str], str]:
     """Lines that place the taps ``kz``, ``ky``, ``kx``, and when they lie inside."""
     lines, tests = [], ["(pixel < pixels)"]
-    for i, a in enumerate(_AXES):
+    for i, a in enumerate(AXES):
         if i < 3 - found.ndim:
             continue
         lines.append(f"at_{a} = {_place(found, i, f'k{a}')}")
@@ -167,13 +168,13 @@ def _inside(found: Convolution) -> tuple[list[str], str]:
 
 
 def _offset(found: Convolution) -> str:
-    return " + ".join(f"at_{a} * x{a}" for i, a in enumerate(_AXES) if i >= 3 - found.ndim)
+    return " + ".join(f"at_{a} * x{a}" for i, a in enumerate(AXES) if i >= 3 - found.ndim)
 
 
 def _matching(found: Convolution) -> str:
     """Which taps a phase has, where not all."""
     tests = []
-    for i, a in enumerate(_AXES):
+    for i, a in enumerate(AXES):
         s = found.stride[i]
         if found.turned and s > 1:
             # A multiple more keeps what is divided from being negative.
@@ -182,7 +183,7 @@ def _matching(found: Convolution) -> str:
     return " & ".join(tests)
 
 
-def _value(found: Convolution, mask: str) -> list[str]:
+def value_of(found: Convolution, mask: str) -> list[str]:
     """The loaded ``v``, with what stands before the convolution."""
     lines = []
     if len(found.before.nodes) > 1:
@@ -219,7 +220,7 @@ def _direct(found: Convolution) -> list[str]:
         *places,
         f"inside = known[:, None] & ({inside})[None, :]",
         f"v = tl.load(start + ci * xc + ({_offset(found)})[None, :], mask=inside, other=0.0)",
-        *_value(found, "inside"),
+        *value_of(found, "inside"),
         f"w = tl.load(weight + {_weight(found, co, ci, 'tap')}, mask=known, other=0.0)",
         "total += w.to(tl.float32)[:, None] * v.to(tl.float32)",
     ]
@@ -249,7 +250,7 @@ def _taps(found: Convolution) -> list[str]:
         "    ci = c0 + step",
         "    both = (ci < inputs)[:, None] & inside[None, :]",
         "    v = tl.load(near + (ci * xc)[:, None], mask=both, other=0.0)",
-        *(f"    {line}" for line in _value(found, "both")),
+        *(f"    {line}" for line in value_of(found, "both")),
         f"    w = tl.load(weight + {at}, mask=known[:, None] & (ci < inputs)[None, :], other=0.0)",
         "    total = tl.dot(w, v.to(w.dtype), total, input_precision=EXACT)",
     ]
@@ -261,7 +262,7 @@ def _taps(found: Convolution) -> list[str]:
 def _flat(found: Convolution) -> list[str]:
     """All neighbours of all channels in one row, as weights lie."""
     places, inside = _inside(found)
-    for a in _AXES:
+    for a in AXES:
         places = [line.replace(f"k{a}", f"k{a}[:, None]").replace(f"j{a}", f"j{a}[None, :]")
                   for line in places]  # fmt: skip
     inside = inside.replace("(pixel < pixels)", "(pixel < pixels)[None, :]")
@@ -281,7 +282,7 @@ def _flat(found: Convolution) -> list[str]:
         *(f"    {line}" for line in places),
         f"    both = wanted[:, None] & {inside}",
         f"    v = tl.load(start + (ci * xc)[:, None] + {_offset(found)}, mask=both, other=0.0)",
-        *(f"    {line}" for line in _value(found, "both")),
+        *(f"    {line}" for line in value_of(found, "both")),
         f"    w = tl.load(weight + {weight}, mask=known[:, None] & {known}[None, :], other=0.0)",
         "    total = tl.dot(w, v.to(w.dtype), total, input_precision=EXACT)",
     ]
@@ -289,7 +290,7 @@ def _flat(found: Convolution) -> list[str]:
 
 def _ending(found: Convolution) -> list[str]:
     lines = []
-    for i, a in enumerate(_AXES):
+    for i, a in enumerate(AXES):
         s = found.stride[i] if found.turned else 1
         lines.append(f"o{a} = j{a} * {s} + f{a}" if s > 1 else f"o{a} = j{a}")
     lines += [

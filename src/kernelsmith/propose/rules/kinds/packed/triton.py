@@ -1,0 +1,291 @@
+"""Three kernels: the copy of the input, that of the weights, and their product."""
+
+from kernelsmith.propose.rules.kinds.around import DTYPES
+from kernelsmith.propose.rules.kinds.candidate import Parts
+from kernelsmith.propose.rules.kinds.neighbours.graph import Convolution
+from kernelsmith.propose.rules.kinds.neighbours.triton import (
+    AXES,
+    value_of,
+    wrapped,
+)
+from kernelsmith.propose.rules.kinds.packed.phases import Axis, Phase, phases_of
+from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
+from kernelsmith.propose.rules.space import Parameters
+
+_ROUNDED = """\
+@triton.jit
+def rounded(v):
+    # To the nearest of TF32's values: tensor cores cut off what is below.
+    if v.dtype == tl.float32:
+        bits = v.to(tl.uint32, bitcast=True) + 0x1000
+        v = (bits & 0xFFFFE000).to(tl.float32, bitcast=True)
+    return v"""
+
+
+def render_triton(found: Convolution, chosen: Parameters) -> Parts:
+    """Write one choice of parameters."""
+    nodes = (*found.before.nodes, *found.after.nodes)
+    kernels = [_ROUNDED, _copy(found), _weights(found), _product(found)]
+    x = found.x
+    fits = [
+        *found.fits(DTYPES), f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)",
+        # Places of pixels are counted in 32 bits.
+        f"{x}.numel() * {_growth(found)} < 2**31",
+    ]  # fmt: skip
+    return Parts(
+        kernel=triton_functions(nodes) + "\n\n\n".join(kernels), fits=tuple(fits),
+        setup=found.setup(),
+        launch=(*found.prepared(), *_launch(found, chosen), "return out"),
+    )  # fmt: skip
+
+
+def _growth(found: Convolution) -> int:
+    """At most how many pixels of copy and output one pixel of the input becomes, roughly."""
+    stride = found.stride if found.turned else (1, 1, 1)
+    return 2 * stride[0] * stride[1] * stride[2]
+
+
+def _in_rows(found: Convolution) -> bool:
+    """Whether neighbours along the last axis are one row: few channels, side by side anyway."""
+    return found.few and not (found.turned or found.grouped) and found.step[2] == 1
+
+
+def _copy(found: Convolution) -> str:
+    """Channels side by side, zeros around."""
+    numbers = [name for name in found.numbers if name.startswith("t")]
+    names = [
+        "x", "copy", "inputs", *(f"in_{a}" for a in AXES), *(f"size_{a}" for a in AXES),
+        "xb", "xc", *(f"x{a}" for a in AXES), *numbers,
+    ]  # fmt: skip
+    fixed = ["WIDTH", "ALL", "BX", "BH"]
+    low = [each.low for each in phases_of(found)[0]]
+    lines = [
+        "blocks = tl.cdiv(size_x, BX)",
+        "row = tl.program_id(0) // blocks",
+        "left = tl.program_id(0) % blocks * BX + tl.arange(0, BX)",
+        "image = (row // (size_y * size_z)).to(tl.int64)",
+        f"at_z = row // size_y % size_z - {low[0]}",
+        f"at_y = row % size_y - {low[1]}",
+        f"at_x = left - {low[2]}",
+        "place = tl.program_id(1) * BH + tl.arange(0, BH)",
+        "ci = place % WIDTH",
+        "inside = (at_z >= 0) & (at_z < in_z) & (at_y >= 0) & (at_y < in_y)",
+        "both = ((at_x >= 0) & (at_x < in_x) & inside)[:, None]",
+        "both = both & ((ci < inputs) & (place < ALL))[None, :]",
+        "start = x + image * xb + at_z * xz + at_y * xy",
+        "channel = place // WIDTH * inputs + ci",
+        "near = start + (at_x * xx)[:, None] + (channel * xc)[None, :]",
+        "v = tl.load(near, mask=both, other=0.0)",
+        *value_of(found, "both"),
+        "to = copy + (row.to(tl.int64) * size_x + left)[:, None] * ALL + place[None, :]",
+        "there = (left < size_x)[:, None] & (place < ALL)[None, :]",
+        "tl.store(to, rounded(v.to(copy.dtype.element_ty)), mask=there)",
+    ]
+    return _jit("pack", names, fixed, lines)
+
+
+def _weights(found: Convolution) -> str:
+    """One row of factors per output channel, neighbour by neighbour."""
+    names = ["weight", "factors", "inputs", "group", *(f"first_{a}" for a in AXES)]
+    fixed = ["RUN", "WIDTH", *(f"N{a}" for a in "ZYX"), "BLOCK"]
+    sz, sy, sx = (axis.next for axis in phases_of(found)[0])
+    _, ky, kx = found.size
+    if _in_rows(found):
+        place = ["mx = within // WIDTH", "ci = within % WIDTH", "my = tap % NY", "mz = tap // NY"]
+        taps, known = "NZ * NY", "(mx < NX) & (ci < inputs)"
+    else:
+        place = ["ci = within", "mx = tap % NX", "my = tap // NX % NY", "mz = tap // (NX * NY)"]
+        taps, known = "NZ * NY * NX", "(ci < inputs)"
+    at = f"((first_z + mz * {sz}) * {ky} + first_y + my * {sy}) * {kx} + first_x + mx * {sx}"
+    source = f"(co * inputs + ci) * {found.taps}"
+    if found.turned:
+        source = f"((co // group * inputs + ci) * group + co % group) * {found.taps}"
+    lines = [
+        "co = tl.program_id(0).to(tl.int64)",
+        f"LENGTH: tl.constexpr = {taps} * RUN",
+        "k = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)",
+        "tap = k // RUN",
+        "within = k % RUN",
+        *place,
+        f"wanted = (k < LENGTH) & {known}",
+        f"w = tl.load(weight + {source} + {at}, mask=wanted, other=0.0)",
+        "tl.store(factors + co * LENGTH + k, rounded(w), mask=k < LENGTH)",
+    ]
+    return _jit("weigh", names, fixed, lines)
+
+
+def _product(found: Convolution) -> str:
+    numbers = [name for name in found.numbers if name.startswith("s")]
+    names = [
+        "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group",
+        *(f"out_{a}" for a in AXES), *(f"n{a}" for a in AXES), *(f"size_{a}" for a in AXES),
+        *(f"base_{a}" for a in AXES), *(f"shift_{a}" for a in AXES), *numbers,
+    ]  # fmt: skip
+    fixed = ["RUN", "WIDTH", "ALL", *(f"N{a}" for a in "ZYX"), "BP", "BC", "BK"]
+    first = phases_of(found)[0]
+    (sz, sy, sx), (dz, dy, dx) = [(a.stride for a in first), (a.step for a in first)]
+    apart = [each.apart for each in first]
+    if _in_rows(found):
+        taps, place = "NZ * NY", ["my = tap % NY", "mz = tap // NY"]
+        far = f"(mz * {dz} * size_y + my * {dy}) * size_x"
+        # What lies behind a row meets zeros, and need not be a number.
+        row = ", mask=(k % STEPS * BK + step < NX * WIDTH)[None, :], other=0.0"
+    else:
+        taps = "NZ * NY * NX"
+        place = ["mx = tap % NX", "my = tap // NX % NY", "mz = tap // (NX * NY)"]
+        far = f"(mz * {dz} * size_y + my * {dy}) * size_x + mx * {dx}"
+        row = ""
+    lines = [
+        f"TAPS: tl.constexpr = {taps}",
+        "STEPS: tl.constexpr = RUN // BK",
+        "shares = tl.cdiv(group, BC)",
+        "tiles = channels // group * shares",
+        "tile = tl.program_id(0) % tiles",
+        "pixel = tl.program_id(0) // tiles * BP + tl.arange(0, BP)",
+        "pixels = nz * ny * nx",
+        "exists = pixel < batch * pixels",
+        "image = tl.minimum(pixel // pixels, batch - 1)",
+        "jx = pixel % nx",
+        "jy = pixel // nx % ny",
+        "jz = pixel // (nx * ny) % nz",
+        f"row = (image * size_z + jz * {sz} + base_z) * size_y + jy * {sy} + base_y",
+        f"row = (row * size_x + jx * {sx} + base_x).to(tl.int64)",
+        "step = tl.arange(0, BK)",
+        "near = copy + (row * ALL)[:, None] + (tile // shares * WIDTH + step)[None, :]",
+        "within = tile % shares * BC + tl.arange(0, BC)",
+        "known = within < group",
+        "co = tile // shares * group + tl.where(known, within, 0)",
+        "beside = factors + (co.to(tl.int64) * (TAPS * RUN))[None, :] + step[:, None]",
+        "total = tl.zeros([BP, BC], tl.float32)",
+        "if TAPS > 0:",
+        "    for k in range(TAPS * STEPS):",
+        "        tap = k // STEPS",
+        *(f"        {line}" for line in place),
+        f"        v = tl.load(near + (({far}) * ALL + k % STEPS * BK){row})",
+        "        w = tl.load(beside + k * BK)",
+        '        total = tl.dot(v, w, total, input_precision="tf32")',
+        *(f"o{a} = j{a} * {apart[i]} + shift_{a}" for i, a in enumerate(AXES)),
+        "plane = out_z * out_y * out_x",
+        "at = (image.to(tl.int64) * channels) * plane + (oz * out_y + oy) * out_x + ox",
+        "at = at[:, None] + (co.to(tl.int64) * plane)[None, :]",
+        "there = exists[:, None] & known[None, :]",
+    ]
+    if found.bias:
+        lines.append("total += tl.load(bias + co).to(tl.float32)[None, :]")
+    return _jit("convolve", names, fixed, [*lines, *_ending(found)])
+
+
+def _ending(found: Convolution) -> list[str]:
+    """What stands behind the convolution, pixels by channels."""
+    lines, given = [], {found.after.made: "total"}
+    for n in found.channelwise:
+        lines.append(f"c{n} = tl.load(p{n} + co).to(tl.float32)[None, :]")
+        given[n] = f"c{n}"
+    for n in found.residual:
+        lines.append(f"e{n} = tl.load(r{n} + at, mask=there, other=0.0).to(tl.float32)")
+        given[n] = f"e{n}"
+    given |= {int(name[1:]): name for name in found.numbers if name.startswith("s")}
+    texts = Texts(found.after.nodes, given, cpp=False)
+    lines += texts.lines([found.after.output])
+    return [*lines, f"tl.store(out + at, {texts.name(found.after.output)}, mask=there)"]
+
+
+def _jit(name: str, names: list[str], fixed: list[str], lines: list[str]) -> str:
+    head = wrapped(f"def {name}(", [*names, *(f"{each}: tl.constexpr" for each in fixed)])
+    body = [f"    {line}" for line in lines]
+    return "\n".join(["@triton.jit", *head[:-1], head[-1] + ":", *body])
+
+
+def _launch(found: Convolution, chosen: Parameters) -> list[str]:
+    missing = 3 - found.ndim
+    strides = ", ".join(["0"] * missing + [f"x.stride({2 + i})" for i in range(found.ndim)])
+    phases = phases_of(found)
+    lines = [
+        "batch, inputs = x.shape[0], x.shape[1] // layer.groups",
+        *_sizes(found, chosen, phases),
+        "pixels = batch * size[0] * size[1] * size[2]",
+        "copy = x.new_empty(pixels * ALL)",
+    ]
+    first = {name: text for name, text in found.numbers.items() if name.startswith("t")}
+    lines += [
+        "BX = min(128, max(16, triton.next_power_of_2(size[2])))",
+        "BH = min(64, triton.next_power_of_2(ALL))",
+        "grid = (batch * size[0] * size[1] * triton.cdiv(size[2], BX), triton.cdiv(ALL, BH))",
+        *wrapped("pack[grid](", [
+            "x", "copy", "inputs", "*sizes", "*size", "x.stride(0)", "x.stride(1)",
+            strides, *first.values(), "WIDTH=WIDTH", "ALL=ALL", "BX=BX", "BH=BH", "num_warps=4",
+        ]),
+        "group = channels // layer.groups",
+        f"BC = min({chosen['channels']}, max(16, triton.next_power_of_2(group)))",
+        "tiles = layer.groups * triton.cdiv(group, BC)",
+    ]  # fmt: skip
+    for phase in phases:
+        lines += _phase(found, chosen, phase)
+    return lines
+
+
+def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[str]:
+    """How long rows of factors are, and how large the copy is."""
+    high = []
+    for i in range(3):
+        low, s, pad = phases[0][i].low, found.stride[i], found.padding[i]
+        if found.turned:
+            high.append(f"{low} + max(sizes[{i}], (outs[{i}] - 1 + {pad}) // {s} + 1)")
+        else:
+            high.append(f"sizes[{i}] + {2 * pad}" if pad else f"sizes[{i}]")
+    depth = chosen["depth"]
+    if _in_rows(found):
+        lines = [
+            "WIDTH = ALL = triton.next_power_of_2(inputs)",
+            f"BK = min({depth}, max(16, triton.next_power_of_2({found.size[2]} * WIDTH)))",
+            f"RUN = triton.cdiv({found.size[2]} * WIDTH, BK) * BK",
+        ]
+    else:
+        steps = [each for each in ("64", "32") if int(each) <= int(depth)]
+        choice = " else ".join(f"{each} if inputs % {each} == 0" for each in steps)
+        lines = [
+            f"BK = {choice} else 16",
+            "WIDTH = RUN = triton.cdiv(inputs, BK) * BK",
+            "ALL = WIDTH * layer.groups",
+        ]
+    return [*lines, f"size = ({', '.join(high)})"]
+
+
+def _phase(found: Convolution, chosen: Parameters, phase: Phase) -> list[str]:
+    counts = [_counted(axis, f"outs[{i}]") for i, axis in enumerate(phase)]
+    taps = phase[0].taps * phase[1].taps * (1 if _in_rows(found) else phase[2].taps)
+    after = [text for name, text in found.numbers.items() if name.startswith("s")]
+    first, base, shift = (
+        ", ".join(str(getattr(axis, name)) for axis in phase) for name in ("first", "base", "shift")
+    )
+    fixed = [f"N{a}={axis.taps}" for a, axis in zip("ZYX", phase, strict=True)]
+    lines = [
+        f"counts = ({', '.join(counts)})",
+        f"blocks = triton.cdiv(batch * counts[0] * counts[1] * counts[2], {chosen['pixels']})",
+        f"factors = x.new_empty((channels, {max(taps, 1)} * RUN))",
+    ]
+    if taps:
+        lines += [
+            f"BLOCK = min(1024, triton.next_power_of_2({taps} * RUN))",
+            f"grid = (channels, triton.cdiv({taps} * RUN, BLOCK))",
+            *wrapped("weigh[grid](", [
+                "weight", "factors", "inputs", "group", first, "RUN=RUN", "WIDTH=WIDTH", *fixed,
+                "BLOCK=BLOCK", "num_warps=4",
+            ]),
+        ]  # fmt: skip
+    return [
+        *lines,
+        *wrapped("convolve[(blocks * tiles,)](", [
+            "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group", "*outs",
+            "*counts", "*size", base, shift, *after, "RUN=RUN", "WIDTH=WIDTH", "ALL=ALL", *fixed,
+            f"BP={chosen['pixels']}", "BC=BC", "BK=BK", f"num_warps={chosen['warps']}",
+            f"num_stages={chosen['stages']}",
+        ]),
+    ]  # fmt: skip
+
+
+def _counted(axis: Axis, outs: str) -> str:
+    """How many outputs a phase has along an axis."""
+    if axis.apart == 1:
+        return outs
+    return f"({outs} + {axis.apart - 1 - axis.shift}) // {axis.apart}"
