@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -115,16 +115,28 @@ class Ledger:
             self.records[key] = record | {"session": len(self._sessions) - 1}
         self._save()
 
-    def go_through(self, jobs: Sequence[Job], *, limit_s: float, at_once: int = 1) -> bool:
+    def go_through(
+        self, jobs: Iterable[Job], *, limit_s: float, at_once: int = 1, keys: Sequence[str] = ()
+    ) -> bool:
         """Do what has no record yet while the budget lasts; return whether everything has one.
 
         The last jobs get what is left of the budget. If that was too little they leave no record,
-        so that the next session does them with the full limit.
+        so that the next session does them with the full limit. One at a time, jobs may come one by
+        one: the next is asked for when the last is done.
+
+        Args:
+            jobs: What to do, in this order.
+            limit_s: What one may take.
+            at_once: How many are done at a time.
+            keys: What everything is, where not all of it comes as a job.
 
         Raises:
             SystemExit: The judge does not even start.
         """
-        todo = [job for job in jobs if job[0] not in self]
+        if not keys:
+            jobs = list(jobs)
+            keys = [key for key, _ in jobs]
+        todo = (job for job in jobs if job[0] not in self)
         took: list[float] = []
         died: list[str] = []
 
@@ -146,16 +158,22 @@ class Ledger:
                 return
             self.add(key, record)
             said = f"{record.get('said', '')} {record.get('ratio') or record.get('message', '')}"
-            done = sum(other in self for other, _ in jobs)
-            say(f"{done}/{len(jobs)} {key}: {said[:150]}")
+            done = sum(other in self for other in keys)
+            say(f"{done}/{len(keys)} {key}: {said[:150]}")
 
-        with ThreadPoolExecutor(at_once) as pool:
-            list(pool.map(do, todo))
+        if at_once == 1:
+            for job in todo:
+                do(job)
+                if len(died) >= _DEATHS:
+                    break
+        else:
+            with ThreadPoolExecutor(at_once) as pool:
+                list(pool.map(do, todo))
         if len(died) >= _DEATHS:
             raise SystemExit(f"the judge died {_DEATHS} times in a row: {died[-1]}")
-        left = sum(key not in self for key, _ in jobs)
+        left = sum(key not in self for key in keys)
         if left:
-            say(f"budget spent: {left} of {len(jobs)} are left; run again to go on")
+            say(f"budget spent: {left} of {len(keys)} are left; run again to go on")
         self._save()
         return not left
 

@@ -2,28 +2,36 @@
 
 Each task goes through the same search loop as ``kernelsmith optimize``, with the rules alone, and
 is judged by the same judge. Results are on disk after every task; run it again and it goes on. The
-compiler is asked first (``--phase capture``), so that nobody else uses the device while it times.
+compiler is asked in the background, and tasks are judged as they become ready; what it times, it
+times under the judge's lock. With ``--phase capture`` and then ``--phase judge`` it is asked first.
 """
 
 import argparse
 import pickle
 import tempfile
 import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
-from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options
+from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options, smi
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import ROOT, say
-from benchmarks.rules_capture import Store, capture
+from benchmarks.rules_capture import Asking, Store, captures, seed_key
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
 from benchmarks.rules_remote import RemoteRules
+from benchmarks.rules_seed import NOTHING, made_by
 from benchmarks.rules_tasks import Chosen, of_folder, of_kernelbench
 from kernelsmith.propose.rules.families import Begun
+from kernelsmith.run.captures import capturing
+from kernelsmith.run.config import RunConfig
 
 _JUDGE_S = 20.0
 """What starting, or confirming at the end, may take beside the evaluations."""
+_BESIDE, _ALONE = 3, 8
+"""Captures at a time: while tasks are judged, who need cores too; and before."""
 
 
 def options() -> argparse.ArgumentParser:
@@ -49,12 +57,19 @@ def options() -> argparse.ArgumentParser:
         "--options", default="default,autotune,unfused,channels_last,as_given", metavar="NAMES",
         help="what the compiler is asked for on a GPU, with commas (all)",
     )  # fmt: skip
-    parser.add_argument("--capture-jobs", type=int, default=8, metavar="N")
+    parser.add_argument(
+        "--capture-jobs", type=int, metavar="N",
+        help=f"captures at a time ({_BESIDE}; {_ALONE} with --phase capture)",
+    )  # fmt: skip
     parser.add_argument(
         "--live", action="store_true", help="capture in the judging process, one task at a time"
     )
     parser.add_argument("--limit-s", type=float, default=180.0, metavar="S", help="per task (180)")
     parser.add_argument("--effort", default="usual", help="how thorough the judge is (usual)")
+    parser.add_argument(
+        "--final", type=int, metavar="N",
+        help="how many are tried, best first, until one is confirmed (1 at a glance, else 2)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sources", type=Path, metavar="FOLDER", help="keep the best candidates")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="the SVG (beside --out)")
@@ -77,15 +92,54 @@ def chosen_by(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list
     return tasks
 
 
+def modes_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
+    modes = tuple(each for each in args.compile.split(",") if each != "none")
+    if unknown := [each for each in modes if each not in MODES]:
+        parser.error(f"no mode {unknown[0]!r}; known are {', '.join(MODES)}")
+    return modes
+
+
+def asking(args: argparse.Namespace, modes: tuple[str, ...], *, until: float) -> Asking:
+    """How the compiler is asked, before judging or beside it."""
+    beside = args.phase != "capture"
+    # On a processor, torch.compile is measured in a process of its own. Without the judge's lock
+    # its choices would be made beside other captures.
+    ahead = beside and args.backend == "triton"
+    lock = capturing(RunConfig(backend=args.backend, keep_captures=False), Path()).lock
+    return Asking(
+        backend=args.backend, options=args.options, limit_s=args.limit_s, until=until,
+        at_once=args.capture_jobs or (_BESIDE if beside else _ALONE),
+        lock=lock if beside else None, modes=modes if ahead else (), made=made_on(args.backend),
+    )  # fmt: skip
+
+
+def made_on(backend: str) -> str:
+    """What the files of torch.compile depend on here."""
+    return made_by((smi("name") or {}).get("name", backend))
+
+
+def ready(
+    tasks: list[Chosen], store: Store, args: argparse.Namespace, how: Asking
+) -> Generator[Chosen]:
+    """The tasks that can be judged, in the order in which they can."""
+    if args.live:
+        yield from tasks
+    elif args.phase == "all":
+        yield from captures(tasks, store, how)
+    else:
+        there = store.keys()
+        found = [each for each in tasks if each.left_out or each.key in there]
+        if len(found) < len(tasks):
+            say(f"{len(tasks) - len(found)} tasks are not captured yet")
+        yield from found
+
+
 def jobs(
-    tasks: list[Chosen], rules: RemoteRules, ledger: Ledger, *, args: argparse.Namespace,
-    store: Store, folder: Path,
-) -> list[Job]:  # fmt: skip
-    there = store.keys() if not args.live else set()
-    modes = [each for each in args.compile.split(",") if each != "none"]
-    for mode in modes:
-        if mode not in MODES:
-            raise SystemExit(f"no mode {mode!r}; known are {', '.join(MODES)}")
+    tasks: Iterable[Chosen], rules: RemoteRules, ledger: Ledger, *, args: argparse.Namespace,
+    store: Store, folder: Path, modes: tuple[str, ...],
+) -> Iterator[Job]:  # fmt: skip
+    """One job per task, as tasks come; notes how long it was waited for them."""
+    waited, begun, made = 0.0, time.monotonic(), made_on(args.backend)
 
     def job_of(chosen: Chosen) -> Job:
         def job(limit_s: float) -> Record:
@@ -99,8 +153,9 @@ def jobs(
                 {
                     "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                     "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
-                    "seconds": max(5.0, limit_s - _JUDGE_S),
+                    "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
                     "families": "" if args.live else str(families),
+                    "seeds": seeds_of(chosen, modes, store, made=made, folder=folder),
                     "sources": str(args.sources) if args.sources else "",
                 },
                 limit_s=limit_s,
@@ -110,10 +165,26 @@ def jobs(
 
         return chosen.key, job
 
-    ready = [each for each in tasks if args.live or each.left_out or each.key in there]
-    if len(ready) < len(tasks):
-        say(f"{len(tasks) - len(ready)} tasks are not captured yet")
-    return [job_of(each) for each in ready]
+    for chosen in tasks:
+        waited += time.monotonic() - begun
+        ledger.note_session(waited_s=round(waited, 1))
+        yield job_of(chosen)
+        begun = time.monotonic()
+
+
+def seeds_of(
+    chosen: Chosen, modes: Iterable[str], store: Store, *, made: str, folder: Path
+) -> dict[str, str]:
+    """Where the files lie that torch.compile made ahead, by mode; none where it made none."""
+    there = store.keys(made)
+    found: dict[str, str] = {}
+    for mode in modes:
+        if seed_key(chosen, mode) in there:
+            path = folder / f"seed-{mode}"
+            path.write_bytes(store.get(seed_key(chosen, mode), made))
+            if path.read_bytes() != NOTHING:
+                found[mode] = str(path)
+    return found
 
 
 def _shown(found: Record) -> Record:
@@ -131,19 +202,16 @@ def main() -> None:
     args = parser.parse_args()
     usual = "rules-h200.json" if args.backend == "triton" else f"rules-{args.backend}.json"
     args.out = args.out or ROOT / "benchmarks" / "results" / usual
-    begun = time.monotonic()
-    tasks = chosen_by(args, parser)
+    if args.final is None:
+        args.final = 1 if args.effort == "glance" else 2
+    until = time.monotonic() + args.budget_s
+    tasks, modes = chosen_by(args, parser), modes_of(args, parser)
     store = captured_by(args)
-    if args.phase != "judge" and not args.live and not args.show:
-        capture(
-            tasks, store, backend=args.backend, at_once=args.capture_jobs, limit_s=args.limit_s,
-            until=begun + args.budget_s, options=args.options,
-        )  # fmt: skip
-        captured = {key: pickle.loads(store.get(key)) for key in sorted(store.keys())}
-        say(f"captured: {len(captured)}, with nothing that stands alone: {_without(captured)}")
     if args.phase == "capture":
+        for _ in captures(tasks, store, asking(args, modes, until=until)):
+            pass
+        _say_captured(store)
         return
-    args.budget_s -= time.monotonic() - begun
     if args.sources:
         args.sources.mkdir(parents=True, exist_ok=True)
     ledger = Ledger("rules", args, summarise)
@@ -151,14 +219,32 @@ def main() -> None:
     if args.kernelbench:
         ledger.note(kernelbench=checkout_commit(args.kernelbench))
     if not args.show:
-        settings = {"effort": args.effort, "backend": args.backend}
-        with tempfile.TemporaryDirectory() as folder, RemoteRules(**settings) as rules:
-            todo = jobs(tasks, rules, ledger, args=args, store=store, folder=Path(folder))
-            ledger.go_through(todo, limit_s=args.limit_s)
+        _judge(tasks, store, ledger, args, modes, until=until)
     summary = summarise(ledger.records)
     print(per_task(ledger.records), tables(summary), sep="\n\n")
     curve(summary, args.figure or ledger.path.with_suffix(".svg"))
     say(f"wrote {ledger.path.name}")
+
+
+def _judge(
+    tasks: list[Chosen], store: Store, ledger: Ledger, args: argparse.Namespace,
+    modes: tuple[str, ...], *, until: float,
+) -> None:  # fmt: skip
+    settings = {"effort": args.effort, "backend": args.backend}
+    todo = [each for each in tasks if each.key not in ledger]
+    come = ready(todo, store, args, asking(args, modes, until=until))
+    with tempfile.TemporaryDirectory() as folder, RemoteRules(**settings) as rules, closing(come):
+        if todo:
+            rules.begin()
+        made = jobs(
+            come, rules, ledger, args=args, store=store, folder=Path(folder), modes=modes
+        )  # fmt: skip
+        ledger.go_through(made, limit_s=args.limit_s, keys=[each.key for each in tasks])
+
+
+def _say_captured(store: Store) -> None:
+    captured = {key: pickle.loads(store.get(key)) for key in sorted(store.keys())}
+    say(f"captured: {len(captured)}, with nothing that stands alone: {_without(captured)}")
 
 
 def _without(captured: dict[str, Begun]) -> str:
@@ -166,4 +252,7 @@ def _without(captured: dict[str, Begun]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("stopped; run again to go on") from None

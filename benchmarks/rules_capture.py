@@ -1,8 +1,9 @@
 """What the compiler says about many tasks, asked ahead of judging, kept in one file.
 
-Asking the compiler needs the device and seconds per task; done beforehand, nothing of it runs while
-candidates are timed. What was found is pickled into a zip file, by task and by the hash of the
-families' own source: other families are found anew.
+Asking the compiler takes seconds per task. Done beforehand, nothing of it runs while candidates are
+timed; done beside the judge, it takes the judge's lock for whatever it times. What was found is
+pickled into a zip file, by task and by the hash of the families' own source: other families are
+found anew.
 """
 
 import hashlib
@@ -11,13 +12,16 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 from benchmarks.report import ROOT, say
 from benchmarks.rules_process import Done, bounded
+from benchmarks.rules_seed import seeded
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
 
@@ -27,6 +31,8 @@ _CHOOSING = {
     "proposer.py", "statistics.py",
 }  # fmt: skip
 """What decides which variant is written, and changes none of them."""
+_SHORTEST_S = 5.0
+"""With less time than this, nothing is begun."""
 
 
 def version() -> str:
@@ -40,72 +46,137 @@ def version() -> str:
 
 
 class Store:
-    """Pickled families by key, in one file that a later session goes on with."""
+    """Pickled families by key, in one file that a later session goes on with.
+
+    ``made`` says what else they depend on; without it, on the families' source.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
         self._version = version()
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    def keys(self) -> set[str]:
-        """What is there, as found by these rules."""
+    def keys(self, made: str = "") -> set[str]:
+        """What is there."""
         if not self._path.is_file():
             return set()
-        with zipfile.ZipFile(self._path) as file:
+        with self._lock, zipfile.ZipFile(self._path) as file:
             parts = (name.partition(":") for name in file.namelist())
-            return {key for made, _, key in parts if made == self._version}
+            return {key for by, _, key in parts if by == (made or self._version)}
 
-    def put(self, key: str, content: bytes) -> None:
+    def put(self, key: str, content: bytes, made: str = "") -> None:
         """Add one."""
         with self._lock, zipfile.ZipFile(self._path, "a", zipfile.ZIP_DEFLATED) as file:
-            file.writestr(f"{self._version}:{key}", content)
+            file.writestr(f"{made or self._version}:{key}", content)
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, made: str = "") -> bytes:
         """Take one out."""
         with self._lock, zipfile.ZipFile(self._path) as file:
-            return file.read(f"{self._version}:{key}")
+            return file.read(f"{made or self._version}:{key}")
 
 
-def capture(
-    tasks: Sequence[Chosen], store: Store, *, backend: str, at_once: int, limit_s: float,
-    until: float, options: str,
-) -> None:  # fmt: skip
-    """Find the families of all tasks that are not there, until the clock says stop."""
-    there = store.keys()
-    todo = [each for each in tasks if each.key not in there and not each.left_out]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How the compiler is asked about many tasks."""
 
-    def one(chosen: Chosen) -> None:
-        left = min(limit_s, until - time.monotonic())
-        if left < 5:
-            return
-        begun = time.monotonic()
-        content, done = captured(chosen, backend=backend, options=options, limit_s=left)
-        if done.cut_short and left < limit_s:
-            return  # the next session has more time
-        if content is None:
-            reasons = (done.error or "nothing was captured",)
-            content = pickle.dumps(Begun(families=Families(reasons=reasons)))
-        store.put(chosen.key, content)
-        families = pickle.loads(content).families
-        names = ", ".join(each.space.template for each in families.members) or "none"
+    backend: str
+    options: str
+    at_once: int
+    limit_s: float
+    """What one process may take."""
+    until: float
+    """By ``time.monotonic``: what is not done by then is left to another session."""
+    lock: Path | None = None
+    """The judge's lock, where it judges meanwhile."""
+    modes: tuple[str, ...] = ()
+    """In which ``torch.compile`` makes its files ahead."""
+    made: str = ""
+    """What those files depend on (``rules_seed.made_by``)."""
+
+
+def seed_key(chosen: Chosen, mode: str) -> str:
+    """Under which the store holds the files of ``torch.compile``."""
+    return f"{chosen.key} {mode}"
+
+
+def captures(tasks: Sequence[Chosen], store: Store, how: Asking) -> Iterator[Chosen]:
+    """Ask about all tasks that are not there; yield each as soon as everything about it is.
+
+    It goes on in the background between two of them. Closed, it ends every process.
+    """
+    there, seeds = store.keys(), store.keys(how.made)
+    stop, left, missed = Event(), Counter[str](), set[str]()
+    parts: dict[Future[bool], Chosen] = {}
+    with ThreadPoolExecutor(how.at_once) as pool:
+        try:
+            for chosen in (each for each in tasks if not each.left_out):
+                if chosen.key not in there:
+                    parts[pool.submit(_families, chosen, store, how, stop)] = chosen
+                for mode in how.modes:
+                    if seed_key(chosen, mode) not in seeds:
+                        parts[pool.submit(_seeds, chosen, mode, store, how, stop)] = chosen
+            left.update(each.key for each in parts.values())
+            yield from (each for each in tasks if not left[each.key])
+            for part in as_completed(parts):
+                chosen = parts[part]
+                left[chosen.key] -= 1
+                if not part.result():
+                    missed.add(chosen.key)
+                if not left[chosen.key] and chosen.key not in missed:
+                    yield chosen
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
+    """Find the families of one task; whether there was time for it."""
+    begun = time.monotonic()
+    left = min(how.limit_s, how.until - begun)
+    if left < _SHORTEST_S:
+        return False
+    content, done = captured(chosen, how, limit_s=left, stop=stop)
+    if done.cut_short and (left < how.limit_s or stop.is_set()):
+        return False  # the next session has more time
+    if content is None:
+        reasons = (done.error or "nothing was captured",)
+        content = pickle.dumps(Begun(families=Families(reasons=reasons)))
+    store.put(chosen.key, content)
+    families = pickle.loads(content).families
+    names = ", ".join(each.space.template for each in families.members) or "none"
+    took = time.monotonic() - begun
+    say(f"captured {chosen.key} in {took:.1f} s: {names}; {'; '.join(families.reasons)[:160]}")
+    return True
+
+
+def _seeds(chosen: Chosen, mode: str, store: Store, how: Asking, stop: Event) -> bool:
+    """Have ``torch.compile`` make its files of one task; without them, it does so when judged."""
+    begun = time.monotonic()
+    left = min(how.limit_s, how.until - begun)
+    if left < _SHORTEST_S:
+        return True
+    files, done = seeded(
+        chosen, mode, backend=how.backend, lock=how.lock, limit_s=left, stop=stop
+    )  # fmt: skip
+    if not (done.cut_short and (left < how.limit_s or stop.is_set())):
+        store.put(seed_key(chosen, mode), files, how.made)
         took = time.monotonic() - begun
-        say(f"captured {chosen.key} in {took:.1f} s: {names}; {'; '.join(families.reasons)[:160]}")
-
-    with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(one, todo))
+        say(f"compiled {chosen.key} ({mode}) in {took:.1f} s: {len(files)} bytes; {done.error}")
+    return True
 
 
 def captured(
-    chosen: Chosen, *, backend: str, options: str, limit_s: float
+    chosen: Chosen, how: Asking, *, limit_s: float, stop: Event | None = None
 ) -> tuple[bytes | None, Done]:
     """The pickled families of one task, from a process of its own; or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "families")
+        lock = str(how.lock) if how.lock else ""
         done = bounded(
             "benchmarks.rules_capture",
-            [str(chosen.path), backend, options, str(out)],
-            limit_s=limit_s,
-        )
+            [str(chosen.path), how.backend, how.options, lock, str(out)],
+            limit_s=limit_s, stop=stop,
+        )  # fmt: skip
         if done.error or not out.is_file():
             return None, done
         return out.read_bytes(), done
@@ -118,8 +189,8 @@ def finder(content: bytes) -> FindFamilies:
 
 
 def main() -> None:
-    path, backend, options, out = sys.argv[1:]
-    find = Finder(options=tuple(options.split(",")))
+    path, backend, options, lock, out = sys.argv[1:]
+    find = Finder(options=tuple(options.split(",")), lock=Path(lock) if lock else None)
     task = Chosen(key="", path=Path(path)).task(gpu=backend != "cpu")
     content = pickle.dumps(find.begun(task, backend))
     pickle.loads(content)

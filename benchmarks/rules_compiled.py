@@ -21,8 +21,8 @@ from kernelsmith.domain.task import Library, Task
 from kernelsmith.domain.timing import Ratio
 from kernelsmith.errors import EvaluationLost, SmithError
 
-_OURS = {"default": "compile", "max-autotune": "max-autotune"}
-MODES = {name: compiled.MODES[ours] for name, ours in _OURS.items()}
+OURS = {"default": "compile", "max-autotune": "max-autotune"}
+MODES = {name: compiled.MODES[ours] for name, ours in OURS.items()}
 TIMEOUT_S = 240.0
 """How long the compiler may take over its first call."""
 
@@ -32,7 +32,7 @@ def judged(compilers: compiled.Compilers, task: Task, mode: str, backend: str) -
     free = replace(task, library=Library.ANY)
     candidate = Candidate(backend=backend, source=compiled.eager(task))
     try:
-        found = compilers.judge_beside(free, candidate, _OURS[mode])
+        found = compilers.judge_beside(free, candidate, OURS[mode])
     except EvaluationLost as error:
         return {"said": "lost", "message": without_paths(str(error)), "how": "judge"}
     except SmithError as error:

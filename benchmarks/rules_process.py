@@ -4,12 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from benchmarks.report import ROOT, without_paths
+
+_LOOK_S = 0.5
+"""How often it is looked whether to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +27,28 @@ class Done:
     cut_short: bool = False
 
 
-def bounded(module: str, arguments: Sequence[str], *, limit_s: float) -> Done:
-    """Run one of our modules."""
+def bounded(
+    module: str, arguments: Sequence[str], *, limit_s: float, stop: Event | None = None
+) -> Done:
+    """Run one of our modules, until it ends, the time is up, or another thread says stop."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], cwd=ROOT, process_group=0, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)},
     )  # fmt: skip
+    begun = time.monotonic()
+    said: tuple[str, str] | None = None
     try:
-        output, errors = process.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+        while said is None:
+            left = limit_s - (time.monotonic() - begun)
+            if left <= 0 or (stop is not None and stop.is_set()):
+                return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+            with suppress(subprocess.TimeoutExpired):
+                said = process.communicate(timeout=min(left, _LOOK_S))
     finally:
         _end(process)
+    output, errors = said
     if process.returncode:
         tail = " | ".join(errors.strip().splitlines()[-2:]) or f"exit {process.returncode}"
         return Done(output=output, error=without_paths(tail))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from types import TracebackType
 from typing import Any
 
 from benchmarks.gpu_remote import RemoteJudge
@@ -18,6 +19,11 @@ class RemoteRules(RemoteJudge):
     _module = "benchmarks.rules_worker"
     _waiting = b""
     """Read, and not answered yet."""
+
+    def begin(self) -> None:
+        """Start it now, so that it is there when it is first asked."""
+        if self._process is None:
+            self._start()
 
     def optimise(self, asked: dict[str, Any], *, limit_s: float) -> dict[str, Any]:
         """All that was said within the limit; ``said`` tells how it ended where that was early."""
@@ -41,6 +47,16 @@ class RemoteRules(RemoteJudge):
             known = json.loads(line)
         self.device = known.pop("device", None) or self.device
         return known | {"seconds": round(time.monotonic() - begun, 2)}
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._stop()  # whoever stopped us does not wait for the task at hand
+        super().__exit__(kind, error, trace)
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])

@@ -19,9 +19,9 @@ from typing import Any
 
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
-from benchmarks.rules_compiled import TIMEOUT_S, in_a_plain_process, judged
+from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged
 from benchmarks.rules_tasks import Chosen
-from kernelsmith.bench.compiled import Compilers
+from kernelsmith.bench.compiled import Compilers, compiling
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Ratio
@@ -75,7 +75,7 @@ class Worker:
         finally:
             self._judge.forget()
         for mode in asked["compile"]:
-            record["compile"][mode] = self._compiled(chosen, task, mode)
+            record["compile"][mode] = self._compiled(chosen, task, mode, asked["seeds"].get(mode))
             send(record)
         record.setdefault("device", _device(self.backend))
         send(record | {"done": True})
@@ -87,7 +87,7 @@ class Worker:
             backend=self.backend.name, effort=self._asked["effort"],
             confirm_effort=self._asked["effort"], seed=asked["seed"],
             budget=Budget(steps=asked["evaluations"], seconds=asked["seconds"]),
-            remeasure=Remeasure(champions=False, gain=False, final=2),
+            remeasure=Remeasure(champions=False, gain=False, final=asked["final"]),
         )  # fmt: skip
         find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for
         proposer = RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)
@@ -113,11 +113,14 @@ class Worker:
             Path(asked["sources"], name).write_text(result.best.candidate.source)
         send(record)
 
-    def _compiled(self, chosen: Chosen, task: Task, mode: str) -> dict[str, Any]:
+    def _compiled(self, chosen: Chosen, task: Task, mode: str, files: str | None) -> dict[str, Any]:
         begun = time.monotonic()
         # A sandbox that starts from nothing compiles torch's headers for two minutes a task.
         said: dict[str, Any] = {"said": "usage", "message": "on a processor, in a plain process"}
         if self.backend.name == "triton":
+            if files is not None:
+                source = compiling(task, OURS[mode])
+                self._compilers.seed(source, json.loads(Path(files).read_text()))
             said = judged(self._compilers, task, mode, self.backend.name)
             self._compilers.forget()
         if said["said"] != "passed":
@@ -125,6 +128,8 @@ class Worker:
             tried = said
             said = in_a_plain_process(chosen.path, mode, device=device, limit_s=TIMEOUT_S)
             said["why_plain"] = tried["message"]
+        if files is not None and self.backend.name == "triton":
+            said["compiled_ahead"] = self._compilers.seeds_fit
         return said | {"seconds": round(time.monotonic() - begun, 2)}
 
 
@@ -150,6 +155,8 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["message"] = without_paths(found.message)
     if found.labels:
         said["labels"] = {each.name.value: without_paths(each.reason) for each in found.labels}
+    if found.spent:
+        said["spent"] = _stages(found.spent)
     if found.coverage is not None:
         said["own"] = round(found.coverage.own, 3)
     if found.timing is not None:
@@ -175,6 +182,14 @@ def _best(best: Exemplar | None, confirmed: bool, steps: tuple[Step, ...]) -> di
     return {"said": "passed", "best": evaluated(best.evaluation) | about}
 
 
+def _stages(spent: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """Seconds by stage; one that came several times has their sum."""
+    found: dict[str, float] = {}
+    for stage, seconds in spent:
+        found[stage] = round(found.get(stage, 0.0) + seconds, 3)
+    return found
+
+
 def _ratio(ratio: Ratio) -> dict[str, float]:
     named = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
     return {name: round(value, 5) for name, value in named.items()}
@@ -189,6 +204,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anyone prints must not come between the answers
     worker = Worker(json.loads(sys.argv[1]))
+    with contextlib.suppress(SmithError):  # whoever asks for a task is told
+        worker.backend.device()  # its processes start while tasks are still being captured
 
     def send(record: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):

@@ -203,6 +203,9 @@ def test_one_task_all_the_way_and_a_second_run_has_nothing_left(tmp_path):
     record = found["records"]["doubled"]
     assert record["said"] == "passed"
     assert len(record["steps"]) == 2
+    assert record["steps"][0]["spent"]["time"] > 0
+    assert record["best"]["spent"]["time"] > 0
+    assert found["sessions"][0]["waited_s"] > 0
     assert record["compile"]["default"]["how"] == "plain"
     assert len(found["sessions"]) == 2
     assert found["device"]["versions"]["torch"]

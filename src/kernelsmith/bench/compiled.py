@@ -8,7 +8,9 @@ reference run eagerly.
 
 import ast
 import io
+import logging
 import tokenize
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import cast
@@ -29,6 +31,7 @@ MODES = {
     # The judge captures graphs itself; the compiler's own would be captured inside them.
     "max-autotune": ', mode="max-autotune-no-cudagraphs"',
 }
+logger = logging.getLogger(__name__)
 TIMEOUT_S = 300.0
 """How long the compiler may take over its first call."""
 
@@ -123,6 +126,8 @@ class Compilers:
         self._hurried = _Entrants(self._backend, replace(free, stop=once))
         self._compiled: set[str] = set()
         """Sources whose files are kept."""
+        self.seeds_fit: bool | None = None
+        """Whether files that were compiled elsewhere are what is asked for here, once known."""
 
     def judge(self, task: Task, mode: str) -> Evaluation:
         """The reference behind the compiler as the candidate, beside the reference run eagerly."""
@@ -143,6 +148,22 @@ class Compilers:
         self._side("baseline")
         return self._others.judge(replace(task, baseline=source), candidate)
 
+    def seed(self, source: str, files: Mapping[str, str]) -> None:
+        """Begin with files that were compiled elsewhere, so that no process compiles the source.
+
+        Where they do not fit what is asked of it here, it is compiled all the same. Whether they
+        do is looked at once; until then, and where they do not, a source is compiled and its files
+        are kept before it is a baseline.
+
+        Args:
+            source: As ``compiling`` writes it.
+            files: In base64, by name in the folder that ``TRITON_CACHE_DIR`` names.
+        """
+        if files:
+            self._backend.seed(source, files)
+            if self.seeds_fit:
+                self._compiled.add(source)
+
     def forget(self) -> None:
         """End the references that are open."""
         for each in (self._entrants, self._hurried, self._others):
@@ -158,10 +179,14 @@ class Compilers:
         if isinstance(self._backend, CompilingCpu) or source in self._compiled:
             return
         self._compiled.add(source)
+        self._side("candidate")
         if self._settings.stop.max_pairs > 1:
             free = replace(task, library=Library.ANY, baseline=None)
             with suppress(SmithError):  # what is wrong with it, the baseline will say
                 self._hurried.judge(free, Candidate(backend=self._backend.name, source=source))
+        if self.seeds_fit is None and (anew := self._backend.compiled_anew(source)) is not None:
+            self.seeds_fit = not anew
+            logger.info("what was compiled ahead %s", "is compiled anew" if anew else "is used")
 
     def _side(self, name: str) -> None:
         self._backend.compiles = name

@@ -2,17 +2,21 @@
 
 Loading the compiler takes seconds (4 to 5 where an H200 was), and every side of every pair is a
 fresh process: so that side is forked from a process of its own that has it loaded. The other side
-comes from where candidates always come from, and has nothing of it.
+comes from where candidates always come from, and has nothing of it. Where that process cannot start
+(loading the compiler may leave a thread behind, and then nothing is forked), each process of that
+side loads the compiler for itself: seconds more, and the same result.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from kernelsmith.errors import SmithError
+from kernelsmith.errors import EvaluationLost, SmithError
 from kernelsmith.evaluate.backend import Backend
 from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.cuda.backend import CudaBackend
+from kernelsmith.evaluate.cuda.lane import Settled, remember
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.lane import Lane
 from kernelsmith.evaluate.sandbox.limits import Limits
@@ -26,6 +30,8 @@ _ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_C
 whether there is a device, for which CUDA would be initialised, with a thread, before the fork."""
 _LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)
 _WORKER = "kernelsmith.bench.parts.compiled_program"
+_INDUCTOR, _GRAPHS = "inductor/", "/fxgraph/"
+logger = logging.getLogger(__name__)
 
 
 class Compiling(Backend, Protocol):
@@ -33,6 +39,20 @@ class Compiling(Backend, Protocol):
 
     compiles: str
     """``candidate`` or ``baseline``."""
+
+    def seed(self, source: str, files: Mapping[str, str]) -> None:
+        """Let the next processes of a source begin with files that were compiled elsewhere.
+
+        Args:
+            source: Whose.
+            files: In base64, by name in the folder that Triton compiles to; what is Inductor's is
+                in ``inductor`` there.
+        """
+        ...
+
+    def compiled_anew(self, source: str) -> bool | None:
+        """Whether a process compiled although it began with such files; nothing: none has said."""
+        ...
 
 
 class CompilingCpu(CpuBackend):
@@ -42,9 +62,13 @@ class CompilingCpu(CpuBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compilers = _Compilers((*self._preload, *_COMPILER, _WORKER), self._environment)
+        serving = (*self._preload, _WORKER)
+        self._spare = _Parent(serving, self._environment)
+        self._compilers = _Compilers(serving, self._environment, spare=lambda: self._spare.zygote)
         self._files: dict[str, dict[str, str]] = {}
         """What was compiled, by source."""
+        self._seeds: dict[str, dict[str, str]] = {}
+        """What was compiled elsewhere, by source."""
 
     def lane(self, name: str, *, timeout_s: float, oracle: object = None) -> Lane:
         """Open an empty program; one of the side that compiles sees the compiler."""
@@ -60,9 +84,23 @@ class CompilingCpu(CpuBackend):
         self._lanes.add(lane)
         return lane
 
+    def seed(self, source: str, files: Mapping[str, str]) -> None:
+        """Keep what is Inductor's, as if an earlier process had compiled it."""
+        here = {key: text for key, text in files.items() if key.startswith(_INDUCTOR)}
+        here = {key.removeprefix(_INDUCTOR): text for key, text in here.items()}
+        self._files[source] = self._seeds[source] = here
+
+    def compiled_anew(self, source: str) -> bool | None:
+        """Whether there are graphs that were not among the files."""
+        seeds, found = self._seeds.get(source), self._files.get(source)
+        if seeds is None or found is None or found is seeds:
+            return None
+        return not _graphs(found) <= _graphs(seeds)
+
     def close(self) -> None:
         """End every process."""
         self._compilers.close()
+        self._spare.close()
         super().close()
 
 
@@ -100,7 +138,21 @@ class CompilingCuda(CudaBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compilers = _Compilers((*self._preload, *_COMPILER), self._environment)
+        self._compilers = _Compilers(self._preload, self._environment, spare=lambda: self.zygote)
+        self._seeds: dict[str, set[str]] = {}
+        """Graphs that were compiled elsewhere, by source."""
+
+    def seed(self, source: str, files: Mapping[str, str]) -> None:
+        """Keep them, as if an earlier process had compiled them."""
+        self._seeds[source] = _graphs(files)
+        remember(self._settled, source, Settled(files=dict(files), seeded=True))
+
+    def compiled_anew(self, source: str) -> bool | None:
+        """Whether there are graphs that were not among the files."""
+        seeds, known = self._seeds.get(source), self._settled.get(source)
+        if seeds is None or known is None or known.seeded:
+            return None
+        return not _graphs(known.files) <= seeds
 
     def close(self) -> None:
         """End every process."""
@@ -111,8 +163,13 @@ class CompilingCuda(CudaBackend):
         return self._compilers.zygote if name == self.compiles else self.zygote
 
 
-class _Compilers:
-    """The process that has the compiler loaded, started when first needed or after its end."""
+def _graphs(files: Iterable[str]) -> set[str]:
+    """The names of what Inductor keeps for each graph that it compiled."""
+    return {name for name in files if _GRAPHS in f"/{name}"}
+
+
+class _Parent:
+    """A process that others are forked from, started when first needed or after its end."""
 
     def __init__(self, preload: tuple[str, ...], environment: Callable[[], dict[str, str]]) -> None:
         self._preload, self._environment = preload, environment
@@ -120,7 +177,11 @@ class _Compilers:
 
     @property
     def zygote(self) -> Zygote:
-        """Whom the compiling side is forked from."""
+        """The process.
+
+        Raises:
+            EvaluationLost: It does not start.
+        """
         if self._zygote is None or not self._zygote.alive:
             self.close()
             environment = {**self._environment(), **_ENVIRONMENT}
@@ -132,3 +193,33 @@ class _Compilers:
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
+
+
+class _Compilers:
+    """The process that has the compiler loaded; where it cannot start, one that has not."""
+
+    def __init__(
+        self, preload: tuple[str, ...], environment: Callable[[], dict[str, str]], *,
+        spare: Callable[[], Zygote],
+    ) -> None:  # fmt: skip
+        self._loaded = _Parent((*preload, *_COMPILER), environment)
+        self._spare = spare
+        self._fails = False
+        """Whether it was seen that it cannot start: trying takes seconds, and is done once."""
+
+    @property
+    def zygote(self) -> Zygote:
+        """Whom the compiling side is forked from."""
+        if not self._fails:
+            try:
+                return self._loaded.zygote
+            except EvaluationLost as error:
+                self._fails = True
+                logger.warning(
+                    "the compiler cannot be loaded ahead, so every process loads it: %s", error
+                )
+        return self._spare()
+
+    def close(self) -> None:
+        """End the process and all that come from it."""
+        self._loaded.close()

@@ -45,6 +45,16 @@ class Settled:
 
     choices: list[object] = field(default_factory=list)
     files: dict[str, object] = field(default_factory=dict)
+    seeded: bool = False
+    """Whether it comes from elsewhere, and no process has said yet what it made of it."""
+
+
+def remember(settled: OrderedDict[str, Settled], source: str, left: Settled) -> None:
+    """Keep what a source's processes begin with; the oldest goes where there are many."""
+    settled.pop(source, None)
+    while len(settled) >= _MOST_SETTLED:
+        settled.popitem(last=False)
+    settled[source] = left
 
 
 class DeviceLane(Lane):
@@ -166,11 +176,11 @@ class DeviceLane(Lane):
         """
         said = self._ask({"do": "choices"})
         choices, files = said.get("choices"), said.get("cache")
-        if self.source in self._settled or not isinstance(choices, list):
+        known = self._settled.get(self.source)
+        if (known is not None and not known.seeded) or not isinstance(choices, list):
             return
-        while len(self._settled) >= _MOST_SETTLED:
-            self._settled.popitem(last=False)
-        self._settled[self.source] = Settled(choices, files if isinstance(files, dict) else {})
+        left = Settled(choices, files if isinstance(files, dict) else {})
+        remember(self._settled, self.source, left)
 
     def release(self, launches: Launches) -> None:
         """Write over the outputs, then let the program forget them."""

@@ -24,7 +24,7 @@ _NEAR = 32
 _CROSSED = 6
 _MOST_TURNS = 8
 """Briefs in flight that are kept apart."""
-_WHO_WORKS = {"form", "option", "library", "layout", "product"}
+_WHO_WORKS = {"form", "option", "library", "layout", "product", "convolution"}
 """Parameters that say what is left to the library; all others are schedules."""
 _STARTS = 8
 """Untried starts that the model ranks beside them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.compiler.call import Call
@@ -24,6 +24,11 @@ from kernelsmith.propose.rules.compiler.compiled import (
     on_gpu,
 )
 from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family, on_cpu
+from kernelsmith.propose.rules.convolutions.replace import (
+    convolution_parameters,
+    convolution_seeds,
+    convolved,
+)
 from kernelsmith.propose.rules.family import Family
 from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.products.replace import (
@@ -130,16 +135,32 @@ def _with_products(
         if (form.name, options[0].name) not in probe.reasons():
             calls += probe.calls(form.name, options[0].name)
     parameters: dict[str, Parameter] = {}
-    for each in chain.from_iterable(map(product_parameters, calls)):
-        parameters.setdefault(each.name, each)
+    for call in calls:
+        for each in (*product_parameters(call), *convolution_parameters(call)):
+            parameters.setdefault(each.name, each)
     family = compiled_family(
         task, "triton", forms, capture=captures, options=options,
-        transform=replaced if parameters else None, parameters=tuple(parameters.values()),
+        transform=own_work if parameters else None, parameters=tuple(parameters.values()),
     )  # fmt: skip
     if not parameters:
         return family
-    own = [seed for call in calls[:1] for seed in product_seeds(call) if seed]
+    own = [
+        seed
+        for call in calls[:1]
+        for seed in (*convolution_seeds(call), *product_seeds(call))
+        if seed
+    ]
     return Reseeded(family=family, space=reseeded(family.space, own))
+
+
+def own_work(call: Call, chosen: Parameters) -> Call:
+    """A call with its products and convolutions as chosen.
+
+    Raises:
+        NotRecognised: The choices do not go together, or fit none of its products.
+    """
+    call = replaced(call, chosen) if "product" in chosen else call
+    return convolved(call, chosen) if "convolution" in chosen else call
 
 
 def reseeded(space: Space, own: Sequence[Seed]) -> Space:

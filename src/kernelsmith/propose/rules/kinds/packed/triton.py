@@ -12,7 +12,7 @@ from kernelsmith.propose.rules.kinds.packed.phases import Axis, Phase, phases_of
 from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
 from kernelsmith.propose.rules.space import Parameters
 
-_ROUNDED = """\
+ROUNDED = """\
 @triton.jit
 def rounded(v):
     # To the nearest of TF32's values: tensor cores cut off what is below.
@@ -25,18 +25,28 @@ def rounded(v):
 def render_triton(found: Convolution, chosen: Parameters) -> Parts:
     """Write one choice of parameters."""
     nodes = (*found.before.nodes, *found.after.nodes)
-    kernels = [_ROUNDED, _copy(found), _weights(found), _product(found)]
     x = found.x
     fits = [
         *found.fits(DTYPES), f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)",
         # Places of pixels are counted in 32 bits.
-        f"{x}.numel() * {_growth(found)} < 2**31",
+        f"{x}.numel() // {x}.shape[1] * {_growth(found)} < 2**31",
     ]  # fmt: skip
     return Parts(
-        kernel=triton_functions(nodes) + "\n\n\n".join(kernels), fits=tuple(fits),
-        setup=found.setup(),
-        launch=(*found.prepared(), *_launch(found, chosen), "return out"),
+        kernel=triton_functions(nodes) + "\n\n\n".join([ROUNDED, *kernels_of(found)]),
+        fits=tuple(fits), setup=found.setup(),
+        launch=(
+            *found.prepared(), "groups = layer.groups", *launch_of(found, chosen), "return out",
+        ),
     )  # fmt: skip
+
+
+def kernels_of(found: Convolution, name: str = "") -> list[str]:
+    """Copy, weights and product; they need ``ROUNDED``. ``name`` is added to what they are called.
+
+    Raises:
+        NotRecognised: It has too many phases.
+    """
+    return [_copy(found, name), _weights(found, name), _product(found, name)]
 
 
 def _growth(found: Convolution) -> int:
@@ -50,14 +60,14 @@ def _in_rows(found: Convolution) -> bool:
     return found.few and not (found.turned or found.grouped) and found.step[2] == 1
 
 
-def _copy(found: Convolution) -> str:
+def _copy(found: Convolution, name: str) -> str:
     """Channels side by side, zeros around."""
     numbers = [name for name in found.numbers if name.startswith("t")]
     names = [
         "x", "copy", "inputs", *(f"in_{a}" for a in AXES), *(f"size_{a}" for a in AXES),
         "xb", "xc", *(f"x{a}" for a in AXES), *numbers,
     ]  # fmt: skip
-    fixed = ["WIDTH", "ALL", "BX", "BH"]
+    fixed = ["BX", "BH"]
     low = [each.low for each in phases_of(found)[0]]
     lines = [
         "blocks = tl.cdiv(size_x, BX)",
@@ -81,28 +91,28 @@ def _copy(found: Convolution) -> str:
         "there = (left < size_x)[:, None] & (place < ALL)[None, :]",
         "tl.store(to, rounded(v.to(copy.dtype.element_ty)), mask=there)",
     ]
-    return _jit("pack", names, fixed, lines)
+    return _jit("pack" + name, found, [*names, "WIDTH", "ALL"], fixed, lines)
 
 
-def _weights(found: Convolution) -> str:
+def _weights(found: Convolution, name: str) -> str:
     """One row of factors per output channel, neighbour by neighbour."""
-    names = ["weight", "factors", "inputs", "group", *(f"first_{a}" for a in AXES)]
-    fixed = ["RUN", "WIDTH", *(f"N{a}" for a in "ZYX"), "BLOCK"]
+    names = ["weight", "factors", "inputs", "group", *(f"first_{a}" for a in AXES), "wo", "wi",
+             *(f"w{a}" for a in AXES), "RUN", "WIDTH"]  # fmt: skip
+    fixed = [*(f"N{a}" for a in "ZYX"), "BLOCK"]
     sz, sy, sx = (axis.next for axis in phases_of(found)[0])
-    _, ky, kx = found.size
     if _in_rows(found):
         place = ["mx = within // WIDTH", "ci = within % WIDTH", "my = tap % NY", "mz = tap // NY"]
         taps, known = "NZ * NY", "(mx < NX) & (ci < inputs)"
     else:
         place = ["ci = within", "mx = tap % NX", "my = tap // NX % NY", "mz = tap // (NX * NY)"]
         taps, known = "NZ * NY * NX", "(ci < inputs)"
-    at = f"((first_z + mz * {sz}) * {ky} + first_y + my * {sy}) * {kx} + first_x + mx * {sx}"
-    source = f"(co * inputs + ci) * {found.taps}"
+    at = f"(first_z + mz * {sz}) * wz + (first_y + my * {sy}) * wy + (first_x + mx * {sx}) * wx"
+    source = "co * wo + ci * wi"
     if found.turned:
-        source = f"((co // group * inputs + ci) * group + co % group) * {found.taps}"
+        source = "(co // group * inputs + ci) * wo + co % group * wi"
     lines = [
         "co = tl.program_id(0).to(tl.int64)",
-        f"LENGTH: tl.constexpr = {taps} * RUN",
+        f"LENGTH = {taps} * RUN",
         "k = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)",
         "tap = k // RUN",
         "within = k % RUN",
@@ -111,17 +121,18 @@ def _weights(found: Convolution) -> str:
         f"w = tl.load(weight + {source} + {at}, mask=wanted, other=0.0)",
         "tl.store(factors + co * LENGTH + k, rounded(w), mask=k < LENGTH)",
     ]
-    return _jit("weigh", names, fixed, lines)
+    return _jit("weigh" + name, found, names, fixed, lines)
 
 
-def _product(found: Convolution) -> str:
+def _product(found: Convolution, name: str) -> str:
     numbers = [name for name in found.numbers if name.startswith("s")]
     names = [
         "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group",
-        *(f"out_{a}" for a in AXES), *(f"n{a}" for a in AXES), *(f"size_{a}" for a in AXES),
-        *(f"base_{a}" for a in AXES), *(f"shift_{a}" for a in AXES), *numbers,
+        "ob", "oc", *(f"o{a}" for a in AXES), *(f"n{a}" for a in AXES),
+        *(f"size_{a}" for a in AXES), *(f"base_{a}" for a in AXES),
+        *(f"shift_{a}" for a in AXES), *numbers, "RUN", "WIDTH", "ALL",
     ]  # fmt: skip
-    fixed = ["RUN", "WIDTH", "ALL", *(f"N{a}" for a in "ZYX"), "BP", "BC", "BK"]
+    fixed = [*(f"N{a}" for a in "ZYX"), "BP", "BC", "BK"]
     first = phases_of(found)[0]
     (sz, sy, sx), (dz, dy, dx) = [(a.stride for a in first), (a.step for a in first)]
     apart = [each.apart for each in first]
@@ -137,7 +148,7 @@ def _product(found: Convolution) -> str:
         row = ""
     lines = [
         f"TAPS: tl.constexpr = {taps}",
-        "STEPS: tl.constexpr = RUN // BK",
+        "STEPS = RUN // BK",
         "shares = tl.cdiv(group, BC)",
         "tiles = channels // group * shares",
         "tile = tl.program_id(0) % tiles",
@@ -164,15 +175,14 @@ def _product(found: Convolution) -> str:
         f"        v = tl.load(near + (({far}) * ALL + k % STEPS * BK){row})",
         "        w = tl.load(beside + k * BK)",
         '        total = tl.dot(v, w, total, input_precision="tf32")',
-        *(f"o{a} = j{a} * {apart[i]} + shift_{a}" for i, a in enumerate(AXES)),
-        "plane = out_z * out_y * out_x",
-        "at = (image.to(tl.int64) * channels) * plane + (oz * out_y + oy) * out_x + ox",
-        "at = at[:, None] + (co.to(tl.int64) * plane)[None, :]",
+        f"at = (jz * {apart[0]} + shift_z).to(tl.int64) * oz + image.to(tl.int64) * ob",
+        f"at += (jy * {apart[1]} + shift_y) * oy + (jx * {apart[2]} + shift_x) * ox",
+        "at = at[:, None] + (co.to(tl.int64) * oc)[None, :]",
         "there = exists[:, None] & known[None, :]",
     ]
     if found.bias:
         lines.append("total += tl.load(bias + co).to(tl.float32)[None, :]")
-    return _jit("convolve", names, fixed, [*lines, *_ending(found)])
+    return _jit("convolve" + name, found, names, fixed, [*lines, *_ending(found)])
 
 
 def _ending(found: Convolution) -> list[str]:
@@ -190,18 +200,26 @@ def _ending(found: Convolution) -> list[str]:
     return [*lines, f"tl.store(out + at, {texts.name(found.after.output)}, mask=there)"]
 
 
-def _jit(name: str, names: list[str], fixed: list[str], lines: list[str]) -> str:
+def _jit(
+    name: str, found: Convolution, names: list[str], fixed: list[str], lines: list[str]
+) -> str:
+    """A kernel; lengths are compiled in only where they are not multiples of 16."""
+    if _in_rows(found):
+        lengths = [each for each in names if each in ("RUN", "WIDTH", "ALL")]
+        names, fixed = [each for each in names if each not in lengths], [*lengths, *fixed]
     head = wrapped(f"def {name}(", [*names, *(f"{each}: tl.constexpr" for each in fixed)])
     body = [f"    {line}" for line in lines]
     return "\n".join(["@triton.jit", *head[:-1], head[-1] + ":", *body])
 
 
-def _launch(found: Convolution, chosen: Parameters) -> list[str]:
-    missing = 3 - found.ndim
-    strides = ", ".join(["0"] * missing + [f"x.stride({2 + i})" for i in range(found.ndim)])
+def launch_of(found: Convolution, chosen: Parameters, name: str = "") -> list[str]:
+    """Lines that fill ``out`` from ``x`` and ``weight``.
+
+    They need ``sizes`` and ``outs`` (three numbers each), ``channels`` and ``groups``.
+    """
     phases = phases_of(found)
     lines = [
-        "batch, inputs = x.shape[0], x.shape[1] // layer.groups",
+        "batch, inputs = x.shape[0], x.shape[1] // groups",
         *_sizes(found, chosen, phases),
         "pixels = batch * size[0] * size[1] * size[2]",
         "copy = x.new_empty(pixels * ALL)",
@@ -211,16 +229,16 @@ def _launch(found: Convolution, chosen: Parameters) -> list[str]:
         "BX = min(128, max(16, triton.next_power_of_2(size[2])))",
         "BH = min(64, triton.next_power_of_2(ALL))",
         "grid = (batch * size[0] * size[1] * triton.cdiv(size[2], BX), triton.cdiv(ALL, BH))",
-        *wrapped("pack[grid](", [
-            "x", "copy", "inputs", "*sizes", "*size", "x.stride(0)", "x.stride(1)",
-            strides, *first.values(), "WIDTH=WIDTH", "ALL=ALL", "BX=BX", "BH=BH", "num_warps=4",
+        *wrapped(f"pack{name}[grid](", [
+            "x", "copy", "inputs", "*sizes", "*size", *_strides(found, "x"), *first.values(),
+            "WIDTH=WIDTH", "ALL=ALL", "BX=BX", "BH=BH", "num_warps=4",
         ]),
-        "group = channels // layer.groups",
+        "group = channels // groups",
         f"BC = min({chosen['channels']}, max(16, triton.next_power_of_2(group)))",
-        "tiles = layer.groups * triton.cdiv(group, BC)",
+        "tiles = groups * triton.cdiv(group, BC)",
     ]  # fmt: skip
     for phase in phases:
-        lines += _phase(found, chosen, phase)
+        lines += _phase(found, chosen, phase, name)
     return lines
 
 
@@ -246,17 +264,17 @@ def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[
         lines = [
             f"BK = {choice} else 16",
             "WIDTH = RUN = triton.cdiv(inputs, BK) * BK",
-            "ALL = WIDTH * layer.groups",
+            "ALL = WIDTH * groups",
         ]
     return [*lines, f"size = ({', '.join(high)})"]
 
 
-def _phase(found: Convolution, chosen: Parameters, phase: Phase) -> list[str]:
+def _phase(found: Convolution, chosen: Parameters, phase: Phase, name: str) -> list[str]:
     counts = [_counted(axis, f"outs[{i}]") for i, axis in enumerate(phase)]
     taps = phase[0].taps * phase[1].taps * (1 if _in_rows(found) else phase[2].taps)
     after = [text for name, text in found.numbers.items() if name.startswith("s")]
     first, base, shift = (
-        ", ".join(str(getattr(axis, name)) for axis in phase) for name in ("first", "base", "shift")
+        ", ".join(str(getattr(axis, each)) for axis in phase) for each in ("first", "base", "shift")
     )
     fixed = [f"N{a}={axis.taps}" for a, axis in zip("ZYX", phase, strict=True)]
     lines = [
@@ -268,16 +286,17 @@ def _phase(found: Convolution, chosen: Parameters, phase: Phase) -> list[str]:
         lines += [
             f"BLOCK = min(1024, triton.next_power_of_2({taps} * RUN))",
             f"grid = (channels, triton.cdiv({taps} * RUN, BLOCK))",
-            *wrapped("weigh[grid](", [
-                "weight", "factors", "inputs", "group", first, "RUN=RUN", "WIDTH=WIDTH", *fixed,
-                "BLOCK=BLOCK", "num_warps=4",
+            *wrapped(f"weigh{name}[grid](", [
+                "weight", "factors", "inputs", "group", first, *_strides(found, "weight"),
+                "RUN=RUN", "WIDTH=WIDTH", *fixed, "BLOCK=BLOCK", "num_warps=4",
             ]),
         ]  # fmt: skip
     return [
         *lines,
-        *wrapped("convolve[(blocks * tiles,)](", [
-            "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group", "*outs",
-            "*counts", "*size", base, shift, *after, "RUN=RUN", "WIDTH=WIDTH", "ALL=ALL", *fixed,
+        *wrapped(f"convolve{name}[(blocks * tiles,)](", [
+            "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group",
+            *_strides(found, "out"), "*counts", "*size", base, shift, *after, "RUN=RUN",
+            "WIDTH=WIDTH", "ALL=ALL", *fixed,
             f"BP={chosen['pixels']}", "BC=BC", "BK=BK", f"num_warps={chosen['warps']}",
             f"num_stages={chosen['stages']}",
         ]),
@@ -289,3 +308,9 @@ def _counted(axis: Axis, outs: str) -> str:
     if axis.apart == 1:
         return outs
     return f"({outs} + {axis.apart - 1 - axis.shift}) // {axis.apart}"
+
+
+def _strides(found: Convolution, tensor: str) -> list[str]:
+    """Of the first two dimensions, then of three, where missing ones have none."""
+    known = [f"{tensor}.stride({i})" for i in range(found.ndim + 2)]
+    return [*known[:2], *["0"] * (3 - found.ndim), *known[2:]]

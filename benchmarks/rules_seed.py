@@ -1,0 +1,143 @@
+"""What ``torch.compile`` makes of a reference, made ahead of judging: the files of its caches.
+
+Run as a module, it compiles one task in one mode, in the way in which the judge's program loads and
+calls it, and writes the files as JSON. The judge then begins with them: a process of the compiled
+side finds everything in its caches, and nothing is compiled while the device is held.
+"""
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from contextlib import nullcontext
+from importlib import metadata
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from benchmarks.rules_compiled import OURS
+from benchmarks.rules_process import Done, bounded
+from benchmarks.rules_tasks import Chosen
+from kernelsmith.bench.compiled import compiling
+from kernelsmith.domain.task import Task, Workload
+
+MOST_BYTES = 16 << 20
+"""Of all files together; what has more is compiled by the judge's processes themselves."""
+NOTHING = b"{}"
+"""No files."""
+_LEFT = (".ttir", ".ttgir", ".llir", ".lock")
+"""Not read from a cache."""
+
+
+def made_by(device: str) -> str:
+    """What the files depend on beside the task, for the store."""
+    words = f"{metadata.version('torch')} {metadata.version('triton')} {device}"
+    return f"compiled-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+
+
+def seeded(
+    chosen: Chosen, mode: str, *, backend: str, lock: Path | None, limit_s: float,
+    stop: Event | None = None,
+) -> tuple[bytes, Done]:  # fmt: skip
+    """The files of one task by name, as JSON, from a process of its own; none where it failed."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        out = Path(folder, "files.json")
+        asked = {
+            "task": str(chosen.path), "structure": chosen.structure, "mode": mode,
+            "device": "cpu" if backend == "cpu" else "cuda", "lock": str(lock) if lock else None,
+            "cache": folder + "/triton", "out": str(out),
+        }  # fmt: skip
+        done = bounded("benchmarks.rules_seed", [json.dumps(asked)], limit_s=limit_s, stop=stop)
+        return out.read_bytes() if out.is_file() else NOTHING, done
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    """Every file by its relative name; nothing where they are too many."""
+    paths = [each for each in sorted(folder.rglob("*")) if each.is_file()]
+    paths = [each for each in paths if each.suffix not in _LEFT]
+    if sum(each.stat().st_size for each in paths) > MOST_BYTES:
+        return {}
+    return {
+        str(each.relative_to(folder)): base64.b64encode(each.read_bytes()).decode()
+        for each in paths
+    }
+
+
+def compile_once(task: Task, workload: Workload, mode: str, device: str, turn: Any) -> None:
+    """Load what the judge loads and call it, as its program does."""
+    import torch
+
+    from kernelsmith.evaluate.worker import inputs
+    from kernelsmith.evaluate.worker.program import execute
+    from kernelsmith.evaluate.worker.trees import unflatten
+
+    module = execute(compiling(task, mode))
+    dtype = getattr(torch, workload.dtype) if workload.dtype else None
+    with turn.held(alone=False):
+        if task.is_function:
+            forward = getattr(module, task.entry)
+        else:
+            values: Any = getattr(module, "get_init_inputs", list)(**dict(workload.init))
+            with torch.device(device) if device != "cpu" else nullcontext():
+                built = module.ModelNew
+                forward = built(**values) if isinstance(values, dict) else built(*values)
+            forward = forward.to(device, dtype) if dtype else forward.to(device)
+            forward.train(task.training)
+        made = inputs.make(
+            module.get_inputs, dict(workload.arguments), dtype, 1, "plain", device
+        )  # fmt: skip
+        assert made is not None
+        given: Any = unflatten(made.tree, made.leaves)
+    with torch.no_grad():
+        _ = forward(**given[0]) if made.keywords else forward(*given)
+
+
+def run_alone(device: str, turn: Any) -> None:
+    """Let what was compiled run, and be tried in its variants, only while the turn is held."""
+    import torch
+    from torch._inductor.output_code import CompiledFxGraph
+
+    own = CompiledFxGraph.__call__
+
+    @functools.wraps(own)
+    def call(self: Any, inputs: Any) -> Any:
+        with turn.held(alone=True):
+            found = own(self, inputs)
+            if device != "cpu":
+                torch.cuda.synchronize()
+            return found
+
+    CompiledFxGraph.__call__ = call
+
+
+def main() -> None:
+    asked = json.loads(sys.argv[1])
+    os.environ["TRITON_CACHE_DIR"] = asked["cache"]
+    # Read when the compiler is loaded, which is before the source can say so.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{asked['cache']}/inductor"
+    import torch
+    import torch._dynamo
+    from torch._inductor.runtime import benchmarking
+
+    from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
+
+    device = asked["device"]
+    torch.set_num_threads(len(os.sched_getaffinity(0)) if device == "cpu" else 1)
+    turn = Turn(asked["lock"])
+    time_alone(benchmarking, turn)
+    run_alone(device, turn)
+    chosen = Chosen(key="", path=Path(asked["task"]), structure=tuple(asked["structure"]))
+    task = chosen.task(gpu=device != "cpu")
+    for workload in (each for each in task.workloads if not each.held_out):
+        compile_once(task, workload, OURS[asked["mode"]], device, turn)
+        torch._dynamo.reset()
+    Path(asked["out"]).write_text(json.dumps(files_in(Path(asked["cache"]))))
+    os._exit(0)  # torch's helpers need not wind down
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Library convolutions of a compiled call, done by kernels of our own."""

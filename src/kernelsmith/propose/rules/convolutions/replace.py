@@ -1,0 +1,172 @@
+"""Library convolutions of a call, replaced by the kernels of the kind ``packed``.
+
+Convolutions of one form share their kernels; sizes and layouts are passed. Where a call has too
+many forms to be compiled in reasonable time, the largest are taken.
+"""
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from kernelsmith.propose.rules.compiler.call import Call, Library, Listed, Operand, Verbatim
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
+from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution
+from kernelsmith.propose.rules.kinds.packed.phases import phases_of
+from kernelsmith.propose.rules.kinds.packed.triton import ROUNDED, kernels_of, launch_of
+from kernelsmith.propose.rules.kinds.sizes import Three
+from kernelsmith.propose.rules.products.tensors import Tensor, Tensors
+from kernelsmith.propose.rules.space import Parameter, Parameters
+
+_MOST_FORMS = 6
+_FEW = 16
+"""Channels on either side below which tensor cores would be mostly idle, unless neighbours along a
+row count as channels."""
+_TILES = ("128x128", "128x256", "128x64", "256x64", "64x64")
+_DTYPES = ("float32", "float16", "bfloat16")
+_ITSELF = Chain(nodes=(Node(kind=Kind.INPUT, text="<x>", shape=Shape.FULL),), made=0, output=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A convolution in a call."""
+
+    at: int
+    form: Convolution
+    flop: int
+    is_float32: bool
+
+
+def convolution_sites(call: Call) -> tuple[Site, ...]:
+    """All that could be done here, of at most so many forms, the most work first among forms."""
+    tensors, sites = Tensors(call), []
+    for at, step in enumerate(call.steps):
+        if isinstance(step, Library) and step.target == "torch.convolution":
+            site = _site(at, step, tensors)
+            sites += [site] if site is not None else []
+        tensors.follow(step)
+    work: dict[Convolution, int] = {}
+    for each in sites:
+        work[each.form] = work.get(each.form, 0) + each.flop
+    taken = sorted(work, key=lambda form: -work[form])[:_MOST_FORMS]
+    return tuple(each for each in sites if each.form in taken)
+
+
+def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
+    """What can be chosen about a call's convolutions; empty where it has none."""
+    if not convolution_sites(call):
+        return ()
+    return (
+        Parameter(name="convolution", choices=("library", "packed"), default="library",
+                  why="whose convolutions: the library's, or products over copies with channels "
+                  "side by side", ordered=False),
+        Parameter(name="convolution_tile", choices=_TILES, default=_TILES[0],
+                  why="pixels by channels of a program", ordered=False),
+        Parameter(name="convolution_stages", choices=("2", "3", "4", "5"), default="4",
+                  why="tiles in flight"),
+    )  # fmt: skip
+
+
+def convolution_seeds(call: Call) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """What differs from the defaults, best guess first."""
+    if not convolution_sites(call):
+        return ()
+    own = ("convolution", "packed")
+    return ((own,), (own, ("convolution_tile", "128x256"), ("convolution_stages", "3")))
+
+
+def convolved(call: Call, chosen: Parameters) -> Call:
+    """The call with its convolutions as chosen; itself where they are left to the library."""
+    sites = convolution_sites(call) if chosen["convolution"] == "packed" else ()
+    if not sites:
+        return call
+    numbers = {form: number for number, form in enumerate(dict.fromkeys(s.form for s in sites))}
+    steps = list(call.steps)
+    for site in sites:
+        step = steps[site.at]
+        assert isinstance(step, Library)
+        given: list[Operand] = [Verbatim(text=repr(step.shape)), Verbatim(text=repr(step.stride))]
+        target = f"convolution_{numbers[site.form]}"
+        operands = (*step.operands[:2], *given)
+        steps[site.at] = replace(step, target=target, operands=operands, keywords=())
+    texts = [ROUNDED]
+    for form, number in numbers.items():
+        texts += [*kernels_of(form, f"_{number}"), _function(form, chosen, f"_{number}")]
+    prelude = "\n\n\n".join([*([call.prelude] if call.prelude else []), *texts])
+    conditions = call.conditions
+    if any(each.is_float32 for each in sites):
+        conditions = (*conditions, ("torch.backends.cudnn.allow_tf32", "True"))
+    return replace(call, steps=tuple(steps), prelude=prelude, conditions=conditions)
+
+
+def _function(form: Convolution, chosen: Parameters, name: str) -> str:
+    """Three launches behind one call."""
+    pixels, channels = chosen["convolution_tile"].split("x")
+    warps = "4" if (pixels, channels) in (("128", "64"), ("64", "64")) else "8"
+    schedule = {
+        "pixels": pixels, "channels": channels, "depth": "32", "warps": warps,
+        "stages": chosen["convolution_stages"],
+    }  # fmt: skip
+    lines = [
+        f"def convolution{name}(x, weight, shape, stride):",
+        f"    ones = (1,) * {3 - form.ndim}",
+        "    sizes, outs = (*ones, *x.shape[2:]), (*ones, *shape[2:])",
+        f"    channels, groups = shape[1], {_groups(form)}",
+        "    out = torch.empty_strided(shape, stride, dtype=x.dtype, device=x.device)",
+        *(f"    {line}" for line in launch_of(form, schedule, name)),
+        "    return out",
+    ]
+    return "\n".join(lines)
+
+
+def _groups(form: Convolution) -> str:
+    if not form.grouped:
+        return "1"
+    return "shape[1] // weight.shape[1]" if form.turned else "x.shape[1] // weight.shape[1]"
+
+
+def _site(at: int, step: Library, tensors: Tensors) -> Site | None:
+    given = dict(step.keywords)
+    if len(step.operands) != 2 or given.get("bias") is not None or step.shape is None:
+        return None
+    x, weight = (tensors.of(each) for each in step.operands)
+    if x is None or weight is None or step.stride is None:
+        return None
+    ndim, turned, groups = len(x.shape) - 2, given["transposed"], given["groups"]
+    if not isinstance(turned, bool) or not isinstance(groups, int) or not 1 <= ndim <= 3:
+        return None
+    into, out = x.shape[1] // groups, step.shape[1] // groups
+    size, far = weight.shape[2:], _listed(given["dilation"])
+    few = into < _FEW and groups == 1 and not turned and far[-1] == 1
+    if x.dtype not in _DTYPES or out < _FEW or into * (size[-1] if few else 1) < _FEW // 2:
+        return None
+    form = Convolution(
+        ndim=ndim, x="x", path="", turned=turned, size=_three(size, 1),
+        stride=_three(_listed(given["stride"]), 1), padding=_three(_listed(given["padding"]), 0),
+        more=_three(_listed(given["output_padding"]), 0),
+        step=_three(far, 1), direct=False, few=few, grouped=groups != 1,
+        bias=False, before=_ITSELF, after=_ITSELF, plain="", evaluated=(),
+    )  # fmt: skip
+    if not _fits(form, x, step.shape):
+        return None
+    pixels = x if turned else Tensor(shape=step.shape, stride=(), dtype="", root="")
+    flop = 2 * prod(pixels.shape) // pixels.shape[1] * into * groups * out * prod(size)
+    return Site(at=at, form=form, flop=flop, is_float32=x.dtype == "float32")
+
+
+def _fits(form: Convolution, x: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether places fit into 32 bits, and its phases are known."""
+    try:
+        phases_of(form)
+    except NotRecognised:
+        return False
+    pixels = max(prod(each) // each[1] for each in (x.shape, shape))
+    return pixels < 2**29 and max(prod(x.shape[1:]), prod(shape[1:])) < 2**31
+
+
+def _listed(operand: Operand) -> tuple[int, ...]:
+    assert isinstance(operand, Listed)
+    return tuple(each for each in operand.items if isinstance(each, int))
+
+
+def _three(values: tuple[int, ...], missing: int) -> Three:
+    z, y, x = (*[missing] * (3 - len(values)), *values)
+    return z, y, x

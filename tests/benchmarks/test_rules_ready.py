@@ -1,0 +1,139 @@
+"""Capturing beside judging: tasks come as they become ready, and everything ends when told to."""
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from benchmarks.gpu_ledger import Ledger, gpu_options
+from benchmarks.rules import seeds_of
+from benchmarks.rules_capture import Asking, Store, captures, seed_key
+from benchmarks.rules_process import bounded
+from benchmarks.rules_seed import NOTHING
+from benchmarks.rules_tasks import Chosen
+
+TASK = """\
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+
+
+def get_inputs():
+    return [torch.randn(64, 257)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def a_way(**changes):
+    usual = {
+        "backend": "cpu", "options": "default", "at_once": 2, "limit_s": 120.0,
+        "until": time.monotonic() + 120.0,
+    }  # fmt: skip
+    return Asking(**usual | changes)
+
+
+def a_ledger(folder, *more):
+    asked = ["--out", str(folder / "out.json"), "--commit", "test", *more]
+    return Ledger("rules", gpu_options("").parse_args(asked), len)
+
+
+def a_job(key, made, said="passed"):
+    def job(limit_s):
+        made.append(key)
+        return {"said": said, "message": "gone"}
+
+    return key, job
+
+
+@pytest.fixture
+def task(tmp_path):
+    path = tmp_path / "doubled.py"
+    path.write_text(TASK)
+    return Chosen(key="doubled", path=path)
+
+
+def test_the_next_job_is_asked_for_when_the_last_is_on_disk(tmp_path):
+    made = []
+
+    def coming():
+        for key in ("b", "a"):
+            on_disk = json.loads((tmp_path / "out.json").read_text())["records"] if made else {}
+            assert sorted(on_disk) == sorted(made)
+            yield a_job(key, made)
+
+    ledger = a_ledger(tmp_path)
+    assert not ledger.go_through(coming(), limit_s=60.0, keys=["a", "b", "never ready"])
+    assert made == ["b", "a"]
+    assert ledger.go_through([], limit_s=60.0, keys=["a", "b"])
+
+
+def test_a_judge_that_dies_again_and_again_ends_the_wait_for_more(tmp_path):
+    made = []
+    endless = (a_job(str(number), made, "died") for number in range(1000))
+    with pytest.raises(SystemExit, match="died 3 times"):
+        a_ledger(tmp_path).go_through(endless, limit_s=60.0, keys=["0"])
+    assert len(made) == 3
+
+
+def test_without_budget_jobs_come_and_none_is_done(tmp_path):
+    made = []
+    ledger = a_ledger(tmp_path, "--budget-s", "1")
+    assert not ledger.go_through(iter([a_job("a", made)]), limit_s=60.0, keys=["a"])
+    assert made == []
+
+
+def test_what_is_there_is_ready_at_once_and_closing_ends_what_is_not(tmp_path, task):
+    store = Store(tmp_path / "captured.zip")
+    store.put("there", b"families")
+    there = Chosen(key="there", path=Path())
+    left_out = Chosen(key="out", path=Path(), left_out="draws inside forward")
+    begun = time.monotonic()
+    coming = captures([task, there, left_out], store, a_way())
+    assert [next(coming).key, next(coming).key] == ["there", "out"]
+    coming.close()
+    assert time.monotonic() - begun < 5
+    assert store.keys() == {"there"}
+
+
+def test_what_there_is_no_time_for_is_not_ready(tmp_path, task):
+    way = a_way(until=time.monotonic() + 1.0)
+    assert list(captures([task], Store(tmp_path / "captured.zip"), way)) == []
+
+
+def test_a_process_ends_when_another_thread_says_so(tmp_path, monkeypatch):
+    (tmp_path / "sleeping.py").write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    begun = time.monotonic()
+    assert bounded("sleeping", [], limit_s=60.0, stop=stop).cut_short
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.slow
+def test_a_task_is_ready_with_its_families_and_what_torch_compile_made_of_it(tmp_path, task):
+    store = Store(tmp_path / "captured.zip")
+    way = a_way(modes=("default",), made="compiled-here")
+    assert [each.key for each in captures([task], store, way)] == ["doubled"]
+    assert store.keys() == {"doubled"}
+    assert store.keys("compiled-here") == {seed_key(task, "default")}
+    found = seeds_of(task, ["default", "max-autotune"], store, made=way.made, folder=tmp_path)
+    assert list(found) == ["default"]
+    files = json.loads(Path(found["default"]).read_text())
+    assert any(name.startswith("inductor/fxgraph/") for name in files)
+    began = time.monotonic()
+    assert [each.key for each in captures([task], store, way)] == ["doubled"]
+    assert time.monotonic() - began < 1
+
+
+def test_files_that_were_too_many_are_not_seeded(tmp_path, task):
+    store = Store(tmp_path / "captured.zip")
+    store.put(seed_key(task, "default"), NOTHING, "here")
+    assert seeds_of(task, ["default"], store, made="here", folder=tmp_path) == {}
