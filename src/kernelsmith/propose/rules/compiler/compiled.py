@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.compiler import launching
-from kernelsmith.propose.rules.compiler.call import Call, Launch, Library
+from kernelsmith.propose.rules.compiler.call import Call, Launch, Library, Step
 from kernelsmith.propose.rules.compiler.capture import (
     AS_GIVEN,
     AUTOTUNE,
@@ -155,7 +155,7 @@ class CompiledFamily:
             for name, values in launching.chosen(before.call, chosen).items()
             if _kept_kernel(name, before.call, after.call)
         }
-        if not any(isinstance(step, Launch) for each in changed for step in each.call.steps):
+        if not any(_is_own(step) for each in changed for step in each.call.steps):
             raise NotRecognised(_LIBRARIES_ONLY)
         return triton_candidate(
             self._task, changed, header=self._header(chosen), words=self.words(chosen),
@@ -266,6 +266,11 @@ def _distinct(task: Task) -> list[Workload]:
         if not each.held_out:
             found.setdefault((each.arguments, each.init, each.dtype), each)
     return list(found.values())[:_WORKLOADS]
+
+
+def _is_own(step: Step) -> bool:
+    """Whether a step runs a kernel of the candidate's: launched here, or by a function of its."""
+    return isinstance(step, Launch) or (isinstance(step, Library) and "." not in step.target)
 
 
 def _kept_kernel(name: str, before: Call, after: Call) -> bool:

@@ -6,6 +6,7 @@ many forms to be compiled in reasonable time, the largest are taken.
 
 from dataclasses import dataclass, replace
 from math import prod
+from zlib import crc32
 
 from kernelsmith.propose.rules.compiler.call import Call, Library, Listed, Operand, Verbatim
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
@@ -78,18 +79,19 @@ def convolved(call: Call, chosen: Parameters) -> Call:
     sites = convolution_sites(call) if chosen["convolution"] == "packed" else ()
     if not sites:
         return call
-    numbers = {form: number for number, form in enumerate(dict.fromkeys(s.form for s in sites))}
+    # By what they are: the same in every call of a candidate, which share their texts.
+    names = {each.form: f"_{crc32(repr(each.form).encode()):08x}" for each in sites}
     steps = list(call.steps)
     for site in sites:
         step = steps[site.at]
         assert isinstance(step, Library)
         given: list[Operand] = [Verbatim(text=repr(step.shape)), Verbatim(text=repr(step.stride))]
-        target = f"convolution_{numbers[site.form]}"
+        target = f"convolution{names[site.form]}"
         operands = (*step.operands[:2], *given)
         steps[site.at] = replace(step, target=target, operands=operands, keywords=())
     texts = [ROUNDED]
-    for form, number in numbers.items():
-        texts += [*kernels_of(form, f"_{number}"), _function(form, chosen, f"_{number}")]
+    for form, name in names.items():
+        texts += [*kernels_of(form, name), _function(form, chosen, name)]
     prelude = "\n\n\n".join([*([call.prelude] if call.prelude else []), *texts])
     conditions = call.conditions
     if any(each.is_float32 for each in sites):
