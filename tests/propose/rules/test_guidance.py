@@ -60,6 +60,13 @@ def test_what_it_prefers_is_better_than_what_a_draw_gives():
     assert min(better) > 0
 
 
+@pytest.mark.parametrize("apart", [0.0, 1e-4, 0.01, 0.04])
+def test_gains_that_are_all_alike_are_no_error(apart):
+    known = [replace(each, gain=0.7 + apart * (n % 2)) for n, each in enumerate(trials(9))]
+    (said,) = expected(known, [a_point(size="2", colour="green")], SPACES)
+    assert said.speedup == pytest.approx(math.exp(0.7 + apart / 2), rel=0.05)
+
+
 def test_several_threads_fit_without_a_warning_to_anyone():
     # One value at both ends: the length runs into its bound, which scikit-learn warns of.
     known = [replace(each, gain=float(at % 2)) for at, each in enumerate(trials(12))]

@@ -112,7 +112,9 @@ def _fitted(rows: NDArray[np.float64], values: NDArray[np.float64], *, noise: fl
     """Fit one length and one noise level; deterministic."""
     process, kernels = _sklearn("gaussian_process"), _sklearn("gaussian_process.kernels")
     kernel = kernels.Matern(length_scale=1.5, length_scale_bounds=(0.3, 20.0), nu=2.5)
-    kernel += kernels.WhiteKernel(noise_level=0.05, noise_level_bounds=(max(noise, 1e-4), 1.0))
+    # Where all gains are alike, all that is left to see is noise.
+    least = min(max(noise, 1e-4), 0.9)
+    kernel += kernels.WhiteKernel(noise_level=max(0.05, least), noise_level_bounds=(least, 1.0))
     model = process.GaussianProcessRegressor(kernel=kernel, random_state=0)
     with warnings.catch_warnings():
         # A length at its bound is no news for anyone.
