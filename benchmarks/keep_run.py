@@ -64,7 +64,8 @@ def descriptions(source: str) -> tuple[str, ...]:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     ]
-    return tuple(sorted({each.strip() for each in found if each.strip()}, key=len, reverse=True))
+    long = {each.strip() for each in found if len(each.strip()) > 20}
+    return tuple(sorted(long, key=len, reverse=True))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ found anew.
 
 import hashlib
 import pickle
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from benchmarks.report import ROOT, say
 from benchmarks.rules_process import Done, bounded
 from benchmarks.rules_seed import seeded
 from benchmarks.rules_tasks import Chosen
+from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
 
 _RULES = ROOT / "src" / "kernelsmith" / "propose" / "rules"
@@ -136,8 +138,8 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     if left < _SHORTEST_S:
         return False
     content, done = captured(chosen, how, limit_s=left, stop=stop)
-    if done.cut_short and (left < how.limit_s or stop.is_set()):
-        return False  # the next session has more time
+    if done.cut_short and (left < how.limit_s or how.lock is not None or stop.is_set()):
+        return False  # the next session has more time, or others will not have the device so long
     if content is None:
         reasons = (done.error or "nothing was captured",)
         content = pickle.dumps(Begun(families=Families(reasons=reasons)))
@@ -189,6 +191,7 @@ def finder(content: bytes) -> FindFamilies:
 
 
 def main() -> None:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     path, backend, options, lock, out = sys.argv[1:]
     find = Finder(options=tuple(options.split(",")), lock=Path(lock) if lock else None)
     task = Chosen(key="", path=Path(path)).task(gpu=backend != "cpu")

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import json
 import os
+import signal
 import sys
 import tempfile
 from contextlib import nullcontext
@@ -23,6 +24,7 @@ from benchmarks.rules_process import Done, bounded
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.bench.compiled import compiling
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 
 MOST_BYTES = 16 << 20
 """Of all files together; what has more is compiled by the judge's processes themselves."""
@@ -51,7 +53,8 @@ def seeded(
             "cache": folder + "/triton", "out": str(out),
         }  # fmt: skip
         done = bounded("benchmarks.rules_seed", [json.dumps(asked)], limit_s=limit_s, stop=stop)
-        return out.read_bytes() if out.is_file() else NOTHING, done
+        whole = not done.error and out.is_file()
+        return out.read_bytes() if whole else NOTHING, done
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -114,6 +117,7 @@ def run_alone(device: str, turn: Any) -> None:
 
 
 def main() -> None:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     asked = json.loads(sys.argv[1])
     os.environ["TRITON_CACHE_DIR"] = asked["cache"]
     # Read when the compiler is loaded, which is before the source can say so.

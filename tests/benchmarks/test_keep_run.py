@@ -2,7 +2,7 @@
 
 from benchmarks.keep_run import without
 
-SOURCE = 'class Model:\n    """\n    What it is for.\n    """\n'
+SOURCE = 'class Model:\n    """\n    What it is for, in a line.\n    """\n'
 
 
 def test_the_source_is_replaced_wherever_it_stands_alone_and_nothing_else_is():
@@ -14,7 +14,7 @@ def test_the_source_is_replaced_wherever_it_stands_alone_and_nothing_else_is():
 
 
 def test_what_a_candidate_took_over_of_the_tasks_words_is_not_kept():
-    taken = 'class ModelNew:\n    """\n    What it is for.\n    """\n    fast = True\n'
+    taken = 'class ModelNew:\n    """\n    What it is for, in a line.\n    """\n    fast = True\n'
     found = str(without(taken, SOURCE))
     assert "What it is for" not in found
     assert found.endswith("fast = True\n")

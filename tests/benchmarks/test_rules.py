@@ -15,6 +15,7 @@ from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import best_within, is_degenerate, metrics, summarise
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen, in_turns, of_folder, of_kernelbench
+from rules_small_task import TASK
 
 from kernelsmith.bench.compiled import MODES, compiling
 from kernelsmith.domain.candidate import Candidate
@@ -22,22 +23,6 @@ from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.guards.static import inspect_source
 
 ROOT = Path(__file__).parents[2]
-TASK = """\
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2
-
-
-def get_inputs():
-    return [torch.randn(64, 257)]
-
-
-def get_init_inputs():
-    return []
-"""
 
 
 def a_ratio(value, spread=0.01):

@@ -12,23 +12,7 @@ from benchmarks.rules_capture import Asking, Store, captures, seed_key
 from benchmarks.rules_process import bounded
 from benchmarks.rules_seed import NOTHING
 from benchmarks.rules_tasks import Chosen
-
-TASK = """\
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * 2
-
-
-def get_inputs():
-    return [torch.randn(64, 257)]
-
-
-def get_init_inputs():
-    return []
-"""
+from rules_small_task import TASK
 
 
 def a_way(**changes):

@@ -75,6 +75,7 @@ def test_a_gap_counts_only_beyond_what_the_baseline_shows():
 def test_where_requests_take_long_for_the_baseline_they_may_take_longer_still():
     assert timed(gaps=[715.0] * 10, baseline_gap=550.0).verdict() is None
     assert timed(gaps=[900.0] * 10, baseline_gap=550.0).verdict() is not None
+    assert timed(gaps=[1400.0] * 10, baseline_gap=1000.0).verdict() is not None
 
 
 def test_a_long_batch_may_differ_by_a_share_and_a_short_one_by_microseconds():

@@ -122,6 +122,18 @@ def test_what_a_watcher_starts_can_name_its_threads(spawn: Spawn):
     assert ask(spawn(profile=Profile.WATCH, devices=[Path("/dev/null")]), code) == [0, ""]
 
 
+def test_who_would_watch_as_root_does_not_watch(spawn: Spawn):
+    if os.getuid() != 0:
+        pytest.skip("only root can be root")
+    watcher = spawn(profile=Profile.WATCH, devices=[Path("/dev/null")], without={"uid": "a test"})
+    code = "import os; os.close(os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY))"
+    assert ask(watcher, code) == "PermissionError"
+    assert (
+        ask(watcher, "import socket; socket.create_server(('127.0.0.1', 0))") == "PermissionError"
+    )
+    assert "watching" in watcher.level.missing
+
+
 def test_a_builder_makes_no_namespaces(spawn: Spawn):
     code = """
         import subprocess

@@ -45,6 +45,8 @@ _PRELOAD = (
 _LIMITS = Limits(memory_bytes=None, scratch_bytes=1 << 30, threads=1024, open_files=4096)
 _SHARING = {"pid": "the driver takes two processes of the same number for one and the same"}
 _COMPILE_S = 120.0
+_TRIES = 2
+"""Of ncu, which takes the device for a minute where it does not answer."""
 
 
 class CudaBackend:
@@ -67,8 +69,8 @@ class CudaBackend:
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         """What autotuners chose and Triton compiled, by source."""
         self._speeds: Speeds | None = None
-        self._counts = True
-        """Whether ncu can read the device's counters, as far as is known."""
+        self._uncounted = 0
+        """How often in a row ncu could not look."""
 
     @cached_property
     def _nvml(self) -> Nvml:
@@ -156,7 +158,7 @@ class CudaBackend:
 
     def profiled(self, task: Task, candidate: Candidate) -> list[Profiled]:
         """What the device's counters say of a pass; nothing where ncu may not read them."""
-        tool = find_ncu() if self._counts else None
+        tool = find_ncu() if self._uncounted < _TRIES else None
         if tool is None:
             return []
         with self.exclusive():
@@ -164,7 +166,7 @@ class CudaBackend:
                 self.zygote, tool, task, candidate.source, devices=self._device_files(),
                 readable=self._watched_folders(),
             )  # fmt: skip
-        self._counts = found is not None
+        self._uncounted = self._uncounted + 1 if found is None else 0
         return found or []
 
     @contextmanager

@@ -27,6 +27,7 @@ and this limit would accuse the honest; with gigabytes a launch it does so in sp
 SLOWDOWN_US = 1.0
 ALIKE = 1.03
 """By how much two sides may differ in how much slower a turn was for each."""
+_CLOCK_MOST_US = 300.0
 _LEEWAY = 0.35
 _COLD_US = 25.0
 _JUDGED_FROM_US = 200.0
@@ -166,7 +167,7 @@ class Evidence:
             return "started a process that runs on while it is frozen"
         if self._baseline_gaps and self._gaps:
             usual = statistics.median(self._baseline_gaps)
-            least = max(CLOCK_US, CLOCK_USUAL * usual)
+            least = min(max(CLOCK_US, CLOCK_USUAL * usual), _CLOCK_MOST_US)
             hidden = [gap - usual > max(least, CLOCK_SHARE * event) for gap, event in self._gaps]
             if len(hidden) >= 3 and 2 * sum(hidden) > len(hidden):
                 gap, event = self._gaps[-1]

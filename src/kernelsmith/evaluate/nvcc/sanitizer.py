@@ -44,7 +44,8 @@ def examined(
             said = watched(zygote, command, task, source, devices=devices, readable=readable)
         except ChildFailed as error:
             found.append((name, f"did not run: {str(error)[:200]}", True))
-            break  # one that hangs does so under each of its names
+            rest = TOOLS[len(found) :]  # one that hangs does so under each of its names
+            return [*found, *((each, f"not run after {name}", True) for each in rest)]
         found.append(_read(name, said.status, said.text))
     return found
 

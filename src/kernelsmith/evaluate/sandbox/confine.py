@@ -132,13 +132,23 @@ class _Confinement:
                 raise
             raise StartOver("mount", error.strerror or str(error)) from error
 
-    def profile(self) -> Profile:
-        """Who watches gets a loopback and all of ``/proc``, where these are not the machine's."""
-        asked = self.setting.order.profile
-        if asked is not Profile.WATCH:
-            return asked
+    def talks(self) -> bool:
+        """Whether it gets a loopback: only who watches, and only where it is not the machine's."""
         own = {"net", "pid", "mount"} <= {*self.setting.namespaces}
-        return asked if own and self.attempt("loopback", raise_loopback) else Profile.BUILD
+        watches = self.setting.order.profile is Profile.WATCH
+        return watches and own and self.attempt("loopback", raise_loopback)
+
+    def profile(self, *, talks: bool, other: bool) -> Profile:
+        """What it asked for; it watches only with a loopback, and as nobody of importance.
+
+        All of ``/proc`` is open to who watches, and what is the machine's in there the kernel
+        keeps from others than its root by nothing but their number.
+        """
+        asked = self.setting.order.profile
+        if asked is not Profile.WATCH or (talks and (other or self.setting.uid != 0)):
+            return asked
+        self.missing.setdefault("watching", "needs namespaces and another user than root")
+        return Profile.BUILD
 
     def lower_privileges(self) -> tuple[bool, bool, bool]:
         """Return whether limits, another user and no capabilities are in force."""
@@ -168,7 +178,7 @@ class _Confinement:
         # The zygote's is the last of those to keep; what is above it looks into the old root.
         call("close_range", self.setting.zygote, 0xFFFFFFFF, 0)
 
-    def restrict_files(self, *, network: bool) -> None:
+    def restrict_files(self, profile: Profile) -> None:
         order = self.setting.order
         if "mount" in self.setting.namespaces:
             readable: tuple[str, ...] = ("/",)
@@ -179,11 +189,11 @@ class _Confinement:
         if order.devices:
             # A driver names its threads there, and gives up where it cannot. What a watcher starts
             # has another number than this process; all processes of this /proc are its own.
-            writable = (*writable, "/proc" if network else "/proc/self/task")
+            writable = (*writable, "/proc" if profile is Profile.WATCH else "/proc/self/task")
             readable = (*readable, *_DRIVER_PROC)
         self.landlock_abi = landlock.restrict(
             readable=readable, writable=writable, devices=(*mounts.DEVICES, *order.devices),
-            network=network,
+            network=profile is Profile.WATCH,
         )  # fmt: skip
 
 
@@ -196,11 +206,11 @@ def confine(setting: Setting) -> Level:
     work = _Confinement(setting)
     work.attempt("oom order", limits.be_first_to_go)
     work.enter_namespaces()
-    profile = work.profile()
+    talks = work.talks()
     bound, other, dropped = work.lower_privileges()
+    profile = work.profile(talks=talks, other=other)
     work.die_with_the_zygote()
-    talks = profile is Profile.WATCH
-    work.attempt("landlock", lambda: work.restrict_files(network=talks))
+    work.attempt("landlock", lambda: work.restrict_files(profile))
     driven = bool(setting.order.devices)
     filtered = work.attempt("seccomp", lambda: seccomp.install(profile, driver=driven))
     if "user" in setting.namespaces:

@@ -113,3 +113,23 @@ def test_what_has_too_many_phases_is_left_to_others():
     many = a_task("return self.conv(x)", init="self.conv = nn.ConvTranspose2d(18, 4, 3, stride=6)",
                   inputs="torch.randn(1, 18, 4, 4)")  # fmt: skip
     assert "phases" in why_none(many, "triton")["packed"]
+
+
+def test_every_choice_is_written_as_python():
+    family = the_family(MIXING["dense"])
+    for each in family.space.parameters:
+        for value in each.choices:
+            compile(family.source({**family.space.defaults, each.name: value}), "c.py", "exec")
+
+
+@pytest.mark.parametrize("bits", [0x7FFFFFFF, 0x7FC00000, 0x7F800001])
+def test_no_kind_of_nan_becomes_a_number(pool, bits):
+    task = a_task("return self.conv(x)", init="self.conv = nn.Conv1d(16, 16, 1, bias=False)",
+                  inputs="torch.randn(1, 16, 20)")  # fmt: skip
+    drawn = "return [torch.randn(1, 16, 20)]"
+    lines = f"x = torch.randn(1, 16, 20)\n    x.view(torch.int32)[0, 3, 7] = {bits}\n    return [x]"
+    source = task.source.replace(drawn, lines)
+    assert source != task.source
+    family = the_family(task)
+    text = family.source(family.space.defaults)
+    assert pool.submit(error, text, source).result()[0] < TEN_BITS

@@ -22,6 +22,7 @@ _FEW = 16
 """Channels on either side below which tensor cores would be mostly idle, unless neighbours along a
 row count as channels."""
 _TILES = ("128x128", "128x256", "128x64", "256x64", "64x64")
+_LISTS = ("stride", "padding", "dilation", "output_padding")
 _DTYPES = ("float32", "float16", "bfloat16")
 _ITSELF = Chain(nodes=(Node(kind=Kind.INPUT, text="<x>", shape=Shape.FULL),), made=0, output=0)
 
@@ -33,7 +34,6 @@ class Site:
     at: int
     form: Convolution
     flop: int
-    is_float32: bool
 
 
 def convolution_sites(call: Call) -> tuple[Site, ...]:
@@ -93,9 +93,7 @@ def convolved(call: Call, chosen: Parameters) -> Call:
     for form, name in names.items():
         texts += [*kernels_of(form, name), _function(form, chosen, name)]
     prelude = "\n\n\n".join([*([call.prelude] if call.prelude else []), *texts])
-    conditions = call.conditions
-    if any(each.is_float32 for each in sites):
-        conditions = (*conditions, ("torch.backends.cudnn.allow_tf32", "True"))
+    conditions = (*call.conditions, ("torch.backends.cudnn.allow_tf32", "True"))
     return replace(call, steps=tuple(steps), prelude=prelude, conditions=conditions)
 
 
@@ -135,6 +133,8 @@ def _site(at: int, step: Library, tensors: Tensors) -> Site | None:
     ndim, turned, groups = len(x.shape) - 2, given["transposed"], given["groups"]
     if not isinstance(turned, bool) or not isinstance(groups, int) or not 1 <= ndim <= 3:
         return None
+    if any(len(_listed(given[name])) != ndim for name in _LISTS):
+        return None
     into, out = x.shape[1] // groups, step.shape[1] // groups
     size, far = weight.shape[2:], _listed(given["dilation"])
     few = into < _FEW and groups == 1 and not turned and far[-1] == 1
@@ -151,7 +151,7 @@ def _site(at: int, step: Library, tensors: Tensors) -> Site | None:
         return None
     pixels = x if turned else Tensor(shape=step.shape, stride=(), dtype="", root="")
     flop = 2 * prod(pixels.shape) // pixels.shape[1] * into * groups * out * prod(size)
-    return Site(at=at, form=form, flop=flop, is_float32=x.dtype == "float32")
+    return Site(at=at, form=form, flop=flop)
 
 
 def _fits(form: Convolution, x: Tensor, shape: tuple[int, ...]) -> bool:

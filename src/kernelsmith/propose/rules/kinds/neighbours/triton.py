@@ -298,11 +298,17 @@ def _ending(found: Convolution) -> list[str]:
         "at = (at + oy[None, :]) * out_x + ox[None, :]",
         "there = known[:, None] & (pixel < pixels)[None, :]",
     ]
+    return [*lines, *after_of(found, "[:, None]")]
+
+
+def after_of(found: Convolution, along: str) -> list[str]:
+    """Bias, what stands behind the convolution, and the store; ``along`` places channels."""
+    lines = []
     if found.bias:
-        lines.append("total += tl.load(bias + co, mask=known, other=0.0).to(tl.float32)[:, None]")
+        lines.append(f"total += tl.load(bias + co, mask=known, other=0.0).to(tl.float32){along}")
     given = {found.after.made: "total"}
     for n in found.channelwise:
-        lines.append(f"c{n} = tl.load(p{n} + co, mask=known, other=1.0).to(tl.float32)[:, None]")
+        lines.append(f"c{n} = tl.load(p{n} + co, mask=known, other=1.0).to(tl.float32){along}")
         given[n] = f"c{n}"
     for n in found.residual:
         lines.append(f"e{n} = tl.load(r{n} + at, mask=there, other=0.0).to(tl.float32)")

@@ -5,20 +5,21 @@ from kernelsmith.propose.rules.kinds.candidate import Parts
 from kernelsmith.propose.rules.kinds.neighbours.graph import Convolution
 from kernelsmith.propose.rules.kinds.neighbours.triton import (
     AXES,
+    after_of,
     value_of,
     wrapped,
 )
 from kernelsmith.propose.rules.kinds.packed.phases import Axis, Phase, phases_of
-from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
+from kernelsmith.propose.rules.kinds.texts import triton_functions
 from kernelsmith.propose.rules.space import Parameters
 
 ROUNDED = """\
 @triton.jit
-def rounded(v):
-    # To the nearest of TF32's values: tensor cores cut off what is below.
+def rounded_to_tf32(v):
+    # To the nearest: tensor cores cut off what is below. What is no number stays none.
     if v.dtype == tl.float32:
         bits = v.to(tl.uint32, bitcast=True) + 0x1000
-        v = (bits & 0xFFFFE000).to(tl.float32, bitcast=True)
+        v = tl.where(v == v, (bits & 0xFFFFE000).to(tl.float32, bitcast=True), v)
     return v"""
 
 
@@ -74,8 +75,8 @@ def _copy(found: Convolution, name: str) -> str:
         "row = tl.program_id(0) // blocks",
         "left = tl.program_id(0) % blocks * BX + tl.arange(0, BX)",
         "image = (row // (size_y * size_z)).to(tl.int64)",
-        f"at_z = row // size_y % size_z - {low[0]}",
-        f"at_y = row % size_y - {low[1]}",
+        f"at_z = (row // size_y % size_z - {low[0]}).to(tl.int64)",
+        f"at_y = (row % size_y - {low[1]}).to(tl.int64)",
         f"at_x = left - {low[2]}",
         "place = tl.program_id(1) * BH + tl.arange(0, BH)",
         "ci = place % WIDTH",
@@ -83,13 +84,13 @@ def _copy(found: Convolution, name: str) -> str:
         "both = ((at_x >= 0) & (at_x < in_x) & inside)[:, None]",
         "both = both & ((ci < inputs) & (place < ALL))[None, :]",
         "start = x + image * xb + at_z * xz + at_y * xy",
-        "channel = place // WIDTH * inputs + ci",
+        "channel = (place // WIDTH * inputs + ci).to(tl.int64)",
         "near = start + (at_x * xx)[:, None] + (channel * xc)[None, :]",
         "v = tl.load(near, mask=both, other=0.0)",
         *value_of(found, "both"),
         "to = copy + (row.to(tl.int64) * size_x + left)[:, None] * ALL + place[None, :]",
         "there = (left < size_x)[:, None] & (place < ALL)[None, :]",
-        "tl.store(to, rounded(v.to(copy.dtype.element_ty)), mask=there)",
+        "tl.store(to, rounded_to_tf32(v.to(copy.dtype.element_ty)), mask=there)",
     ]
     return _jit("pack" + name, found, [*names, "WIDTH", "ALL"], fixed, lines)
 
@@ -119,7 +120,7 @@ def _weights(found: Convolution, name: str) -> str:
         *place,
         f"wanted = (k < LENGTH) & {known}",
         f"w = tl.load(weight + {source} + {at}, mask=wanted, other=0.0)",
-        "tl.store(factors + co * LENGTH + k, rounded(w), mask=k < LENGTH)",
+        "tl.store(factors + co * LENGTH + k, rounded_to_tf32(w), mask=k < LENGTH)",
     ]
     return _jit("weigh" + name, found, names, fixed, lines)
 
@@ -172,7 +173,8 @@ def _product(found: Convolution, name: str) -> str:
         "    for k in range(TAPS * STEPS):",
         "        tap = k // STEPS",
         *(f"        {line}" for line in place),
-        f"        v = tl.load(near + (({far}) * ALL + k % STEPS * BK){row})",
+        f"        far = ({far}).to(tl.int64) * ALL",
+        f"        v = tl.load(near + (far + k % STEPS * BK){row})",
         "        w = tl.load(beside + k * BK)",
         '        total = tl.dot(v, w, total, input_precision="tf32")',
         f"at = (jz * {apart[0]} + shift_z).to(tl.int64) * oz + image.to(tl.int64) * ob",
@@ -180,24 +182,7 @@ def _product(found: Convolution, name: str) -> str:
         "at = at[:, None] + (co.to(tl.int64) * oc)[None, :]",
         "there = exists[:, None] & known[None, :]",
     ]
-    if found.bias:
-        lines.append("total += tl.load(bias + co).to(tl.float32)[None, :]")
-    return _jit("convolve" + name, found, names, fixed, [*lines, *_ending(found)])
-
-
-def _ending(found: Convolution) -> list[str]:
-    """What stands behind the convolution, pixels by channels."""
-    lines, given = [], {found.after.made: "total"}
-    for n in found.channelwise:
-        lines.append(f"c{n} = tl.load(p{n} + co).to(tl.float32)[None, :]")
-        given[n] = f"c{n}"
-    for n in found.residual:
-        lines.append(f"e{n} = tl.load(r{n} + at, mask=there, other=0.0).to(tl.float32)")
-        given[n] = f"e{n}"
-    given |= {int(name[1:]): name for name in found.numbers if name.startswith("s")}
-    texts = Texts(found.after.nodes, given, cpp=False)
-    lines += texts.lines([found.after.output])
-    return [*lines, f"tl.store(out + at, {texts.name(found.after.output)}, mask=there)"]
+    return _jit("convolve" + name, found, names, fixed, [*lines, *after_of(found, "[None, :]")])
 
 
 def _jit(
@@ -260,9 +245,9 @@ def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[
         ]
     else:
         steps = [each for each in ("64", "32") if int(each) <= int(depth)]
-        choice = " else ".join(f"{each} if inputs % {each} == 0" for each in steps)
+        choice = "".join(f"{each} if inputs % {each} == 0 else " for each in steps)
         lines = [
-            f"BK = {choice} else 16",
+            f"BK = {choice}16",
             "WIDTH = RUN = triton.cdiv(inputs, BK) * BK",
             "ALL = WIDTH * groups",
         ]
