@@ -11,18 +11,17 @@ import pickle
 import tempfile
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options, smi
+from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import ROOT, say
-from benchmarks.rules_capture import Asking, Store, captures, seed_key
+from benchmarks.rules_capture import Asking, Store, captures
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
 from benchmarks.rules_remote import RemoteRules
-from benchmarks.rules_seed import NOTHING, made_by
 from benchmarks.rules_tasks import Chosen, of_folder, of_kernelbench
 from kernelsmith.propose.rules.families import Begun
 from kernelsmith.run.captures import capturing
@@ -99,23 +98,20 @@ def modes_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple
     return modes
 
 
-def asking(args: argparse.Namespace, modes: tuple[str, ...], *, until: float) -> Asking:
+def asking(
+    args: argparse.Namespace, modes: tuple[str, ...], *, until: float, seeds: Path | None = None
+) -> Asking:
     """How the compiler is asked, before judging or beside it."""
     beside = args.phase != "capture"
     # On a processor, torch.compile is measured in a process of its own. Without the judge's lock
     # its choices would be made beside other captures.
-    ahead = beside and args.backend == "triton"
+    ahead = seeds is not None and args.backend == "triton"
     lock = capturing(RunConfig(backend=args.backend, keep_captures=False), Path()).lock
     return Asking(
         backend=args.backend, options=args.options, limit_s=args.limit_s, until=until,
         at_once=args.capture_jobs or (_BESIDE if beside else _ALONE),
-        lock=lock if beside else None, modes=modes if ahead else (), made=made_on(args.backend),
+        lock=lock if beside else None, modes=modes if ahead else (), seeds=seeds,
     )  # fmt: skip
-
-
-def made_on(backend: str) -> str:
-    """What the files of torch.compile depend on here."""
-    return made_by((smi("name") or {}).get("name", backend))
 
 
 def ready(
@@ -136,10 +132,10 @@ def ready(
 
 def jobs(
     tasks: Iterable[Chosen], rules: RemoteRules, ledger: Ledger, *, args: argparse.Namespace,
-    store: Store, folder: Path, modes: tuple[str, ...],
+    store: Store, how: Asking, folder: Path, modes: tuple[str, ...],
 ) -> Iterator[Job]:  # fmt: skip
     """One job per task, as tasks come; notes how long it was waited for them."""
-    waited, begun, made = 0.0, time.monotonic(), made_on(args.backend)
+    waited, begun = 0.0, time.monotonic()
 
     def job_of(chosen: Chosen) -> Job:
         def job(limit_s: float) -> Record:
@@ -155,7 +151,7 @@ def jobs(
                     "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
                     "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
                     "families": "" if args.live else str(families),
-                    "seeds": seeds_of(chosen, modes, store, made=made, folder=folder),
+                    "seeds": seeds_of(chosen, how),
                     "sources": str(args.sources) if args.sources else "",
                 },
                 limit_s=limit_s,
@@ -172,19 +168,10 @@ def jobs(
         begun = time.monotonic()
 
 
-def seeds_of(
-    chosen: Chosen, modes: Iterable[str], store: Store, *, made: str, folder: Path
-) -> dict[str, str]:
+def seeds_of(chosen: Chosen, how: Asking) -> dict[str, str]:
     """Where the files lie that torch.compile made ahead, by mode; none where it made none."""
-    there = store.keys(made)
-    found: dict[str, str] = {}
-    for mode in modes:
-        if seed_key(chosen, mode) in there:
-            path = folder / f"seed-{mode}"
-            path.write_bytes(store.get(seed_key(chosen, mode), made))
-            if path.read_bytes() != NOTHING:
-                found[mode] = str(path)
-    return found
+    paths = {mode: how.seed(chosen, mode) for mode in how.modes}
+    return {mode: str(path) for mode, path in paths.items() if path.is_file()}
 
 
 def _shown(found: Record) -> Record:
@@ -232,12 +219,15 @@ def _judge(
 ) -> None:  # fmt: skip
     settings = {"effort": args.effort, "backend": args.backend}
     todo = [each for each in tasks if each.key not in ledger]
-    come = ready(todo, store, args, asking(args, modes, until=until))
-    with tempfile.TemporaryDirectory() as folder, RemoteRules(**settings) as rules, closing(come):
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        rules = opened.enter_context(RemoteRules(**settings))
+        how = asking(args, modes, until=until, seeds=folder)
+        come = opened.enter_context(closing(ready(todo, store, args, how)))
         if todo:
             rules.begin()
         made = jobs(
-            come, rules, ledger, args=args, store=store, folder=Path(folder), modes=modes
+            come, rules, ledger, args=args, store=store, how=how, folder=folder, modes=modes
         )  # fmt: skip
         ledger.go_through(made, limit_s=args.limit_s, keys=[each.key for each in tasks])
 

@@ -8,21 +8,23 @@ found anew.
 
 import hashlib
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import zipfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 
 from benchmarks.report import ROOT, say
 from benchmarks.rules_process import Done, bounded
-from benchmarks.rules_seed import seeded
+from benchmarks.rules_seed import NOTHING, seeded
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
@@ -48,33 +50,37 @@ def version() -> str:
 
 
 class Store:
-    """Pickled families by key, in one file that a later session goes on with.
-
-    ``made`` says what else they depend on; without it, on the families' source.
-    """
+    """Pickled families by key, in one file that a later session goes on with."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
         self._version = version()
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    def keys(self, made: str = "") -> set[str]:
-        """What is there."""
+    def keys(self) -> set[str]:
+        """What is there, as found by these rules."""
         if not self._path.is_file():
             return set()
         with self._lock, zipfile.ZipFile(self._path) as file:
             parts = (name.partition(":") for name in file.namelist())
-            return {key for by, _, key in parts if by == (made or self._version)}
+            return {key for by, _, key in parts if by == self._version}
 
-    def put(self, key: str, content: bytes, made: str = "") -> None:
-        """Add one."""
-        with self._lock, zipfile.ZipFile(self._path, "a", zipfile.ZIP_DEFLATED) as file:
-            file.writestr(f"{made or self._version}:{key}", content)
+    def put(self, key: str, content: bytes) -> None:
+        """Add one; the file is whole at any time."""
+        with self._lock:
+            part = self._path.with_suffix(".partial")
+            if self._path.is_file():
+                shutil.copyfile(self._path, part)
+            else:
+                part.unlink(missing_ok=True)
+            with zipfile.ZipFile(part, "a", zipfile.ZIP_DEFLATED) as file:
+                file.writestr(f"{self._version}:{key}", content)
+            part.replace(self._path)
 
-    def get(self, key: str, made: str = "") -> bytes:
+    def get(self, key: str) -> bytes:
         """Take one out."""
         with self._lock, zipfile.ZipFile(self._path) as file:
-            return file.read(f"{made or self._version}:{key}")
+            return file.read(f"{self._version}:{key}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,43 +98,65 @@ class Asking:
     """The judge's lock, where it judges meanwhile."""
     modes: tuple[str, ...] = ()
     """In which ``torch.compile`` makes its files ahead."""
-    made: str = ""
-    """What those files depend on (``rules_seed.made_by``)."""
+    seeds: Path | None = None
+    """The folder for those files, which are for this session alone."""
 
-
-def seed_key(chosen: Chosen, mode: str) -> str:
-    """Under which the store holds the files of ``torch.compile``."""
-    return f"{chosen.key} {mode}"
+    def seed(self, chosen: Chosen, mode: str) -> Path:
+        """Where the files of one task go."""
+        assert self.seeds is not None
+        return self.seeds / f"{chosen.key.replace('/', '-')}-{mode}"
 
 
 def captures(tasks: Sequence[Chosen], store: Store, how: Asking) -> Iterator[Chosen]:
     """Ask about all tasks that are not there; yield each as soon as everything about it is.
 
-    It goes on in the background between two of them. Closed, it ends every process.
+    It goes on in the background between two of them, and never far ahead: what the compiler times,
+    it times while nobody is judged. Closed, it ends every process.
     """
-    there, seeds = store.keys(), store.keys(how.made)
-    stop, left, missed = Event(), Counter[str](), set[str]()
-    parts: dict[Future[bool], Chosen] = {}
+    there, stop = store.keys(), Event()
+    asked = {each.key: _parts(each, store, how, stop, there) for each in tasks}
+    coming = deque(each for each in tasks if asked[each.key])
+    running: dict[Future[bool], Chosen] = {}
+    left, missed, ready = Counter[str](), set[str](), deque[Chosen]()
     with ThreadPoolExecutor(how.at_once) as pool:
+
+        def go_on() -> None:
+            while coming and len(set(left)) + len(ready) < 2 * how.at_once:
+                chosen = coming.popleft()
+                left[chosen.key] = len(asked[chosen.key])
+                running.update({pool.submit(part): chosen for part in asked[chosen.key]})
+
         try:
-            for chosen in (each for each in tasks if not each.left_out):
-                if chosen.key not in there:
-                    parts[pool.submit(_families, chosen, store, how, stop)] = chosen
-                for mode in how.modes:
-                    if seed_key(chosen, mode) not in seeds:
-                        parts[pool.submit(_seeds, chosen, mode, store, how, stop)] = chosen
-            left.update(each.key for each in parts.values())
-            yield from (each for each in tasks if not left[each.key])
-            for part in as_completed(parts):
-                chosen = parts[part]
-                left[chosen.key] -= 1
-                if not part.result():
-                    missed.add(chosen.key)
-                if not left[chosen.key] and chosen.key not in missed:
-                    yield chosen
+            go_on()
+            yield from (each for each in tasks if not asked[each.key])
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for part in done:
+                    chosen = running.pop(part)
+                    left[chosen.key] -= 1
+                    missed |= set() if part.result() else {chosen.key}
+                    if not left[chosen.key]:
+                        del left[chosen.key]
+                        ready += [] if chosen.key in missed else [chosen]
+                go_on()
+                while ready:
+                    yield ready.popleft()
+                    go_on()
         finally:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _parts(
+    chosen: Chosen, store: Store, how: Asking, stop: Event, there: set[str]
+) -> list[Callable[[], bool]]:
+    """What is to be asked about a task."""
+    if chosen.left_out:
+        return []
+    found: list[Callable[[], bool]] = []
+    if chosen.key not in there:
+        found.append(lambda: _families(chosen, store, how, stop))
+    return found + [partial(_seeds, chosen, mode, how, stop) for mode in how.modes]
 
 
 def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
@@ -151,7 +179,7 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     return True
 
 
-def _seeds(chosen: Chosen, mode: str, store: Store, how: Asking, stop: Event) -> bool:
+def _seeds(chosen: Chosen, mode: str, how: Asking, stop: Event) -> bool:
     """Have ``torch.compile`` make its files of one task; without them, it does so when judged."""
     begun = time.monotonic()
     left = min(how.limit_s, how.until - begun)
@@ -160,10 +188,10 @@ def _seeds(chosen: Chosen, mode: str, store: Store, how: Asking, stop: Event) ->
     files, done = seeded(
         chosen, mode, backend=how.backend, lock=how.lock, limit_s=left, stop=stop
     )  # fmt: skip
-    if not (done.cut_short and (left < how.limit_s or stop.is_set())):
-        store.put(seed_key(chosen, mode), files, how.made)
-        took = time.monotonic() - begun
-        say(f"compiled {chosen.key} ({mode}) in {took:.1f} s: {len(files)} bytes; {done.error}")
+    if files != NOTHING:
+        how.seed(chosen, mode).write_bytes(files)
+    took = time.monotonic() - begun
+    say(f"compiled {chosen.key} ({mode}) in {took:.1f} s: {len(files)} bytes; {done.error}")
     return True
 
 

@@ -7,14 +7,12 @@ side finds everything in its caches, and nothing is compiled while the device is
 
 import base64
 import functools
-import hashlib
 import json
 import os
 import signal
 import sys
 import tempfile
 from contextlib import nullcontext
-from importlib import metadata
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -32,12 +30,6 @@ NOTHING = b"{}"
 """No files."""
 _LEFT = (".ttir", ".ttgir", ".llir", ".lock")
 """Not read from a cache."""
-
-
-def made_by(device: str) -> str:
-    """What the files depend on beside the task, for the store."""
-    words = f"{metadata.version('torch')} {metadata.version('triton')} {device}"
-    return f"compiled-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
 def seeded(

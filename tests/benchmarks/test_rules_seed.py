@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from benchmarks.rules_seed import MOST_BYTES, files_in, made_by, run_alone, seeded
+from benchmarks.rules_seed import MOST_BYTES, files_in, run_alone, seeded
 from benchmarks.rules_tasks import Chosen
 
 from kernelsmith.api import load_task
@@ -135,7 +135,3 @@ def test_files_go_by_relative_name_and_too_many_are_none(tmp_path):
     with (tmp_path / "large.cubin").open("wb") as file:
         file.truncate(MOST_BYTES)
     assert files_in(tmp_path) == {}
-
-
-def test_another_device_has_files_of_its_own():
-    assert made_by("NVIDIA H200") != made_by("cpu")
