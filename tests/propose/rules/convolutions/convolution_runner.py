@@ -1,38 +1,15 @@
 """Runs what replaces a convolution in Triton's interpreter, in a process of its own."""
 
-import importlib.util
-import os
-import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
+from triton_interpreter import HEAD, loaded, runner
 
-HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
-
-
-def runner() -> ProcessPoolExecutor:
-    """A process with Triton's interpreter; it takes seconds to start and serves many runs."""
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
-
-
-def _begin() -> None:
-    os.environ["TRITON_INTERPRET"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
+__all__ = ["error", "runner"]
 
 
 def error(text, name, call, layouts) -> float:  # type: ignore[no-untyped-def]
     """How far the written function is off float64, of the largest value."""
     import torch
 
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
-        file.write(HEAD + text)
-    spec = importlib.util.spec_from_file_location(Path(file.name).stem, file.name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(HEAD + text)
     (step,) = call.steps
     torch.manual_seed(0)
     tensors = []

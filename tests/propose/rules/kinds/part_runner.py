@@ -1,24 +1,10 @@
 """Runs candidates beside their reference in float64; Triton in its interpreter."""
 
-import importlib.util
-import os
 import re
-import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
 
+from triton_interpreter import loaded, runner
 
-def runner() -> ProcessPoolExecutor:
-    """A process with Triton's interpreter; it takes seconds to start and serves many runs."""
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
-
-
-def _begin() -> None:
-    os.environ["TRITON_INTERPRET"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
+__all__ = ["error", "runner"]
 
 
 def error(
@@ -91,13 +77,4 @@ def _worst(found, exact) -> float:  # type: ignore[no-untyped-def]
 
 def _module(text: str):  # type: ignore[no-untyped-def]
     # The interpreter knows nothing finer than float32: Triton's own schemes stand for it.
-    text = re.sub(r'"bf16x[36]"', '"ieee"', text)
-    # Nor does it multiply bfloat16.
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
-        file.write(text)
-    found = importlib.util.spec_from_file_location(Path(file.name).stem, file.name)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return loaded(re.sub(r'"bf16x[36]"', '"ieee"', text))

@@ -9,11 +9,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from product_interpreter import interpreter
+from triton_interpreter import runner
 
 
 @pytest.fixture(scope="session")
 def interpreting() -> Iterator[ProcessPoolExecutor]:
     """A process with Triton's interpreter."""
-    with interpreter() as found:
+    with runner() as found:
         yield found

@@ -1,16 +1,11 @@
 """Runs the steps of a call in Triton's interpreter, in a process of its own."""
 
-import importlib.util
-import os
 import re
-import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from triton_interpreter import HEAD, loaded
 
 from kernelsmith.propose.rules.compiler.call import (
     Alias,
@@ -25,25 +20,7 @@ from kernelsmith.propose.rules.compiler.call import (
     Viewed,
 )
 
-HEADER = """import torch
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-
-"""
-
-
-def interpreter() -> ProcessPoolExecutor:
-    """A process with Triton's interpreter; it takes seconds to start and serves many runs."""
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
-
-
-def _begin() -> None:
-    os.environ["TRITON_INTERPRET"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
+HEADER = HEAD.rstrip() + "\nfrom triton.language.extra import libdevice\n\n\n"
 
 
 def run(
@@ -70,14 +47,7 @@ def _module(text: str) -> Any:
     text = re.sub(
         r"tl\.dot\((\w+), (\w+)\.T", r"tl.dot(\1.to(tl.float32), \2.T.to(tl.float32)", text
     )
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
-        file.write(HEADER + text)
-    found = importlib.util.spec_from_file_location(Path(file.name).stem, file.name)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return loaded(HEADER + text)
 
 
 def _step(step: Step, module: Any, fixed: dict[str, dict[str, int]], known: dict[str, Any]) -> None:

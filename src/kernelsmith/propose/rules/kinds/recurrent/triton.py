@@ -222,7 +222,8 @@ def _launch(chosen: Parameters) -> str:
             "    for step in range(last):",
             "        cells[grid](*given, step, step + 1, GRID=False, **fixed)",
         ]
-    lines.append("    return held, cell.to(held.dtype)")
+    # What is returned has no gaps: others may view it as one.
+    lines.append("    return held.contiguous(), cell.to(held.dtype)")
     text = "\n".join(lines) + "\n\n\n"
     if chosen["launch"] == "grid":
         text += (
