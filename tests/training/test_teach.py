@@ -104,7 +104,8 @@ def test_tasks_that_take_longer_to_begin_come_last_or_not_at_all(tmp_path):
     teaching(tmp_path / "a", lessons(lanes=1), teacher, **ready).go()
     assert order[-1] == late
     assert len(order) == 6
-    teaching(tmp_path / "b", lessons(slow_ones=False), teacher, **ready).go()
+    taught = teaching(tmp_path / "b", lessons(slow_ones=False), teacher, **ready).go()
+    assert taught.waiting == 1
     assert late not in steps_in(tmp_path / "b")
 
 

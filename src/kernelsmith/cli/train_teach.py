@@ -46,6 +46,8 @@ def teach(args: argparse.Namespace) -> int:
     )
     if taught.late or taught.interrupted:
         _say("the same command goes on")
+    elif taught.waiting and args.no_compiler:
+        _say(f"{taught.waiting} more tasks need torch's compiler: leave out --no-compiler")
     return INTERRUPTED if taught.interrupted else 0
 
 

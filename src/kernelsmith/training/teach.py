@@ -64,6 +64,8 @@ class Taught:
     tasks: int
     """Finished, over all calls."""
     skipped: int
+    waiting: int
+    """Tasks that the teacher was not ready for, and that it was not to wait for."""
     seconds: float
     interrupted: bool
     late: bool
@@ -143,7 +145,7 @@ class Teaching:
             raise self._trouble[0]
         return Taught(
             judged=self._judged.total(), new=self._judged.total() - already,
-            tasks=len(self._finished), skipped=len(self._skipped),
+            tasks=len(self._finished), skipped=len(self._skipped), waiting=len(self._late),
             seconds=time.monotonic() - began, late=late, interrupted=self._stops > late,
         )  # fmt: skip
 

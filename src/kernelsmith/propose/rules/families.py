@@ -115,7 +115,7 @@ class Begun:
 
     def joined(self, task: Task, backend: str) -> Families:
         """These families and those that are read from the source, best expectation first."""
-        written = templates_only(task, backend)
+        written = _best_of(templates_only(task, backend))
         own = any(_multiplies(each) for each in self.families.members)
         if own:
             # What fuses a little behind a library's product is called a decoy, and rightly so.
@@ -127,9 +127,7 @@ class Begun:
             written = Families(members=tuple(kept), reasons=written.reasons)
         # Algebra that leaves out work goes before another schedule for the same work.
         first = own or self.gain >= _MUCH
-        written, last = _parted(written)
         parts = [self.families, written] if first else [written, self.families]
-        parts.append(last)
         return Families(
             members=tuple(each for part in parts for each in part.members),
             reasons=tuple(dict.fromkeys(each for part in parts for each in part.reasons)),
@@ -196,13 +194,12 @@ def _multiplies(family: Family) -> bool:
     return any(each.name == "product" for each in family.space.parameters)
 
 
-def _parted(written: Families) -> tuple[Families, Families]:
-    """Second thoughts go last: convolutions read in place, where there are those over a copy."""
-    templates = [each.space.template for each in written.members]
-    late = {"neighbours"} if "packed" in templates else set()
-    kept = [each for each in written.members if each.space.template not in late]
-    last = [each for each in written.members if each.space.template in late]
-    return Families(members=tuple(kept), reasons=written.reasons), Families(members=tuple(last))
+def _best_of(written: Families) -> Families:
+    """Without convolutions read in place where there are those over a copy."""
+    if not any(each.space.template == "packed" for each in written.members):
+        return written
+    kept = [each for each in written.members if each.space.template != "neighbours"]
+    return Families(members=tuple(kept), reasons=written.reasons)
 
 
 def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:

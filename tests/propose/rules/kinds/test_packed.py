@@ -5,9 +5,10 @@ import re
 
 import pytest
 from part_runner import error, runner
-from part_tasks import MIXING
+from part_tasks import MIXING, NEIGHBOURS
 from rule_tasks import a_task
 
+from kernelsmith.propose.rules.families import Begun, Families
 from kernelsmith.propose.rules.kinds import kinds_for, why_none
 
 TEN_BITS = 4e-3
@@ -133,3 +134,10 @@ def test_no_kind_of_nan_becomes_a_number(pool, bits):
     family = the_family(task)
     text = family.source(family.space.defaults)
     assert pool.submit(error, text, source).result()[0] < TEN_BITS
+
+
+def test_convolutions_read_in_place_are_left_out_where_the_compiler_was_asked():
+    found = Begun(families=Families()).joined(MIXING["dense"], "triton")
+    assert [each.space.template for each in found.members] == ["packed"]
+    few = Begun(families=Families()).joined(NEIGHBOURS["grouped"], "triton")
+    assert [each.space.template for each in few.members] == ["neighbours"]
