@@ -121,7 +121,7 @@ def captures(tasks: Sequence[Chosen], store: Store, how: Asking) -> Iterator[Cho
     with ThreadPoolExecutor(how.at_once) as pool:
 
         def go_on() -> None:
-            while coming and len(set(left)) + len(ready) < 2 * how.at_once:
+            while coming and len(left) + len(ready) < 2 * how.at_once:
                 chosen = coming.popleft()
                 left[chosen.key] = len(asked[chosen.key])
                 running.update({pool.submit(part): chosen for part in asked[chosen.key]})
@@ -134,10 +134,13 @@ def captures(tasks: Sequence[Chosen], store: Store, how: Asking) -> Iterator[Cho
                 for part in done:
                     chosen = running.pop(part)
                     left[chosen.key] -= 1
-                    missed |= set() if part.result() else {chosen.key}
-                    if not left[chosen.key]:
-                        del left[chosen.key]
-                        ready += [] if chosen.key in missed else [chosen]
+                    if not part.result():
+                        missed.add(chosen.key)
+                    if left[chosen.key]:
+                        continue
+                    del left[chosen.key]
+                    if chosen.key not in missed:
+                        ready.append(chosen)
                 go_on()
                 while ready:
                     yield ready.popleft()
@@ -153,10 +156,10 @@ def _parts(
     """What is to be asked about a task."""
     if chosen.left_out:
         return []
-    found: list[Callable[[], bool]] = []
-    if chosen.key not in there:
-        found.append(lambda: _families(chosen, store, how, stop))
-    return found + [partial(_seeds, chosen, mode, how, stop) for mode in how.modes]
+    seeds = [partial(_seeds, chosen, mode, how, stop) for mode in how.modes]
+    if chosen.key in there:
+        return [*seeds]
+    return [partial(_families, chosen, store, how, stop), *seeds]
 
 
 def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
