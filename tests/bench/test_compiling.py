@@ -1,6 +1,8 @@
 """The process that has torch's compiler loaded, and what is done where it cannot start."""
 
 import logging
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -14,6 +16,20 @@ LIGHT = "kernelsmith.evaluate.worker.compiling"
 THREAD = (
     "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
 )
+
+ASKED = """
+import torch
+count = 0
+def asked():
+    global count
+    count += 1
+    return False
+torch.cuda.is_available = asked
+import kernelsmith.bench.parts.compiler
+print(count)
+torch.cuda.is_available()
+print(count)
+"""
 
 
 class Light(CompilingCuda):
@@ -36,7 +52,7 @@ def preloads(monkeypatch, tmp_path):
 
     def use(text):
         (tmp_path / "compiler_of_the_test.py").write_text(text)
-        monkeypatch.setattr(compiling, "_COMPILER", ("compiler_of_the_test",))
+        monkeypatch.setattr(compiling, "_COMPILER", "compiler_of_the_test")
         monkeypatch.setattr(compiling, "Zygote", partial(Zygote, search_path=[tmp_path]))
 
     return use
@@ -89,3 +105,10 @@ def test_a_process_that_was_not_given_the_compiler_loads_it_in_its_sandbox(prelo
         lane.close()
     finally:
         backend.close()
+
+
+def test_loading_the_compiler_asks_no_driver_whether_there_is_a_device():
+    asked = subprocess.run(
+        [sys.executable, "-c", ASKED], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert asked.stdout.split() == ["0", "1"]

@@ -3,7 +3,7 @@
 Loading the compiler takes seconds (4 to 5 where an H200 was), and every side of every pair is a
 fresh process: so that side is forked from a process of its own that has it loaded. The other side
 comes from where candidates always come from, and has nothing of it. Where that process cannot start
-(loading the compiler may leave a thread behind, and then nothing is forked), each process of that
+(a thread may be left behind by what it loaded, and then nothing is forked), each process of that
 side loads the compiler for itself: seconds more, and the same result.
 """
 
@@ -24,10 +24,9 @@ from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Zygote
 from kernelsmith.evaluate.values import Setup
 
-_COMPILER = ("torch._dynamo", "torch._inductor.compile_fx")
-_ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-"""Read when the compiler is loaded; its pool of processes would be forked along. And it asks
-whether there is a device, for which CUDA would be initialised, with a thread, before the fork."""
+_COMPILER = "kernelsmith.bench.parts.compiler"
+_ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""Read when the compiler is loaded; its pool of processes would be forked along."""
 _LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)
 _WORKER = "kernelsmith.bench.parts.compiled_program"
 _INDUCTOR, _GRAPHS = "inductor/", "/fxgraph/"
@@ -202,7 +201,7 @@ class _Compilers:
         self, preload: tuple[str, ...], environment: Callable[[], dict[str, str]], *,
         spare: Callable[[], Zygote],
     ) -> None:  # fmt: skip
-        self._loaded = _Parent((*preload, *_COMPILER), environment)
+        self._loaded = _Parent((*preload, _COMPILER), environment)
         self._spare = spare
         self._fails = False
         """Whether it was seen that it cannot start: trying takes seconds, and is done once."""

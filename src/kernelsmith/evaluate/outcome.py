@@ -249,6 +249,7 @@ _VARIANTS: Mapping[str, str] = {
     "negative": " (inputs with random signs)",
     "wide": " (inputs over four orders of magnitude)",
     "speckled": " (inputs with a few values of either sign anywhere)",
+    "dotted": " (inputs with hardly any values of either sign anywhere)",
     "extreme": " (inputs with zeros, huge and tiny values)",
     "strided": " (inputs that are not contiguous)",
     "one": " (a batch of one)",

@@ -24,7 +24,7 @@ Draw = Callable[[], int]
 _RENEWED_SLACK = 2.0
 """Precision was judged before; after a change of weights what is looked for is the old answer."""
 _SIMPLEST_FIRST = (
-    "plain", "negative", "speckled", "wide", "strided", "one", "empty", "extreme",
+    "plain", "negative", "speckled", "dotted", "wide", "strided", "one", "empty", "extreme",
 )  # fmt: skip
 _RANK = {variant: rank for rank, variant in enumerate(_SIMPLEST_FIRST)}
 
@@ -39,7 +39,7 @@ def draw_trials(oracle: Oracle, task: Task, settings: Settings, draw: Draw) -> l
     assert trials is not None
     _refuse_shifting(task, trials)
     if not task.structure:
-        for variant in ("negative", "wide", "speckled"):
+        for variant in ("negative", "wide", "speckled", "dotted"):
             more = _trials(oracle, variant, [draw()])
             # A range on which the reference itself breaks down tests nobody.
             if more and all(trial.answers.is_finite for trial in more):

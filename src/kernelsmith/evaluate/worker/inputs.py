@@ -76,6 +76,8 @@ Variant = Callable[[list[torch.Tensor], torch.Generator], list[torch.Tensor] | N
 
 Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 _BLOCK = 1 << 26
+_DOTS = 16
+"""Values that are changed where hardly any are: enough that both signs are among them."""
 
 
 def _elementwise(change: Change) -> Variant:
@@ -118,11 +120,25 @@ def _wide(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def _speckled(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """A few values of either sign anywhere: what holds for a sample of elements fails for them."""
-    finite = leaf[torch.isfinite(leaf)]
-    scale = float(finite.square().mean().sqrt()) if finite.numel() else 1.0
-    noise = torch.randn(leaf.shape, dtype=leaf.dtype, **_on(leaf, generator)) * (scale or 1.0)
+    noise = torch.randn(leaf.shape, dtype=leaf.dtype, **_on(leaf, generator)) * _scale(leaf)
     chosen = torch.rand(leaf.shape, **_on(leaf, generator)) < 1 / 512
     return torch.where(chosen, noise, leaf)
+
+
+def _dotted(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """The same, so few of them that even a large sample of a large tensor misses them all."""
+    if leaf.numel() == 0:
+        return leaf
+    changed = leaf.clone()  # dense, in the order of its strides
+    noise = torch.randn(_DOTS, dtype=leaf.dtype, **_on(leaf, generator)) * _scale(leaf)
+    where = torch.randint(0, leaf.numel(), (_DOTS,), **_on(leaf, generator))
+    changed.as_strided((leaf.numel(),), (1,))[where] = noise
+    return changed
+
+
+def _scale(leaf: torch.Tensor) -> float:
+    finite = leaf[torch.isfinite(leaf)]
+    return (float(finite.square().mean().sqrt()) if finite.numel() else 1.0) or 1.0
 
 
 def _extreme(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -166,6 +182,7 @@ _VARIANTS: dict[str, Variant] = {
     "negative": _elementwise(_negative),
     "wide": _elementwise(_wide),
     "speckled": _elementwise(_speckled),
+    "dotted": _elementwise(_dotted),
     "extreme": _elementwise(_extreme),
     "strided": _strided,
     "one": _batch(1),
