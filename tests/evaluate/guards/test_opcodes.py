@@ -181,3 +181,8 @@ def test_a_megabyte_takes_well_under_a_second():
     begun = time.perf_counter()
     assert "bfloat16 in 3 planes" in precisions(text)
     assert time.perf_counter() - begun < 2
+
+
+@pytest.mark.parametrize("said", ["", "to ", " ", "to"])
+def test_a_kernel_that_computes_in_nothing_is_not_below_anything(said):
+    assert below_float32(frozenset(said.split(", "))) == ()

@@ -76,8 +76,8 @@ def below_float32(found: frozenset[str]) -> tuple[str, ...]:
 def _is_narrow(name: str) -> bool:
     if name == f"bfloat16 in {FULL_PLANES} planes":
         return False
-    words = name.removeprefix("to ").split()
-    return words[0] in _NARROW or words[0] in ("int8", "int4", "int1")
+    first = name.removeprefix("to ").partition(" ")[0]
+    return first in (*_NARROW, "int8", "int4", "int1")
 
 
 def _meaning(opcode: str) -> str | None:
