@@ -121,8 +121,8 @@ class Ledger:
         """Do what has no record yet while the budget lasts; return whether everything has one.
 
         The last jobs get what is left of the budget. If that was too little they leave no record,
-        so that the next session does them with the full limit. One at a time, jobs may come one by
-        one: the next is asked for when the last is done.
+        so that the next session does them with the full limit. Jobs may come one by one: the next
+        is asked for when somebody is free to do it.
 
         Args:
             jobs: What to do, in this order.
@@ -161,14 +161,25 @@ class Ledger:
             done = sum(other in self for other in keys)
             say(f"{done}/{len(keys)} {key}: {said[:150]}")
 
-        if at_once == 1:
-            for job in todo:
+        turn, stopped = threading.Lock(), threading.Event()
+
+        def one_after_the_other() -> None:
+            while len(died) < _DEATHS and not stopped.is_set():
+                with turn:
+                    job = next(todo, None)
+                if job is None:
+                    return
                 do(job)
-                if len(died) >= _DEATHS:
-                    break
+
+        if at_once == 1:
+            one_after_the_other()
         else:
             with ThreadPoolExecutor(at_once) as pool:
-                list(pool.map(do, todo))
+                try:
+                    for each in [pool.submit(one_after_the_other) for _ in range(at_once)]:
+                        each.result()
+                finally:
+                    stopped.set()  # interrupted, what is under way is done before it ends
         if len(died) >= _DEATHS:
             raise SystemExit(f"the judge died {_DEATHS} times in a row: {died[-1]}")
         left = sum(key not in self for key in keys)

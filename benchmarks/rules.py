@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from queue import Queue
 
 from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options
 from benchmarks.kernelbench_runner import checkout_commit
@@ -59,6 +60,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--capture-jobs", type=int, metavar="N",
         help=f"captures at a time ({_BESIDE}; {_ALONE} with --phase capture)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--judges", type=int, default=1, metavar="N",
+        help="tasks at a time (1): they check side by side and take turns at timing",
     )  # fmt: skip
     parser.add_argument(
         "--live", action="store_true", help="capture in the judging process, one task at a time"
@@ -131,8 +136,8 @@ def ready(
 
 
 def jobs(
-    tasks: Iterable[Chosen], rules: RemoteRules, ledger: Ledger, *, args: argparse.Namespace,
-    store: Store, how: Asking, folder: Path, modes: tuple[str, ...],
+    tasks: Iterable[Chosen], judges: Queue[RemoteRules], ledger: Ledger, *,
+    args: argparse.Namespace, store: Store, how: Asking, folder: Path, modes: tuple[str, ...],
 ) -> Iterator[Job]:  # fmt: skip
     """One job per task, as tasks come; notes how long it was waited for them."""
     waited, begun = 0.0, time.monotonic()
@@ -142,21 +147,22 @@ def jobs(
             if chosen.left_out:
                 return {"task": chosen.path.stem, "steps": [], "compile": {},
                         "left_out": chosen.left_out, "seconds": 0.0}  # fmt: skip
-            families = folder / "families"
+            families = folder / f"families-{chosen.key.replace('/', '-')}"
             if not args.live:
                 families.write_bytes(store.get(chosen.key))
-            found = rules.optimise(
-                {
-                    "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
-                    "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
-                    "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
-                    "families": "" if args.live else str(families),
-                    "seeds": seeds_of(chosen, how),
-                    "sources": str(args.sources) if args.sources else "",
-                },
-                limit_s=limit_s,
-            )  # fmt: skip
-            ledger.note(device=rules.device)
+            asked = {
+                "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
+                "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
+                "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
+                "families": "" if args.live else str(families), "seeds": seeds_of(chosen, how),
+                "sources": str(args.sources) if args.sources else "",
+            }  # fmt: skip
+            rules = judges.get()
+            try:
+                found = rules.optimise(asked, limit_s=limit_s)
+                ledger.note(device=rules.device)
+            finally:
+                judges.put(rules)
             return found | _shown(found)
 
         return chosen.key, job
@@ -221,15 +227,18 @@ def _judge(
     todo = [each for each in tasks if each.key not in ledger]
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        rules = opened.enter_context(RemoteRules(**settings))
+        judges: Queue[RemoteRules] = Queue()
+        for _ in range(args.judges):
+            judges.put(rules := opened.enter_context(RemoteRules(**settings)))
+            if todo:
+                rules.begin()
         how = asking(args, modes, until=until, seeds=folder)
         come = opened.enter_context(closing(ready(todo, store, args, how)))
-        if todo:
-            rules.begin()
         made = jobs(
-            come, rules, ledger, args=args, store=store, how=how, folder=folder, modes=modes
+            come, judges, ledger, args=args, store=store, how=how, folder=folder, modes=modes
         )  # fmt: skip
-        ledger.go_through(made, limit_s=args.limit_s, keys=[each.key for each in tasks])
+        keys = [each.key for each in tasks]
+        ledger.go_through(made, limit_s=args.limit_s, at_once=args.judges, keys=keys)
 
 
 def _say_captured(store: Store) -> None:

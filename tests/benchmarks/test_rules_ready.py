@@ -134,3 +134,25 @@ def test_a_store_that_could_not_be_written_whole_is_as_it_was(tmp_path, monkeypa
         store.put("two", b"families")
     assert store.keys() == {"one"}
     assert store.get("one") == b"families"
+
+
+def test_two_at_a_time_work_side_by_side_and_no_job_is_asked_for_before_somebody_is_free(tmp_path):
+    together, asked, done = threading.Barrier(2), [], []
+
+    def meeting(key):
+        def job(limit_s):
+            together.wait(timeout=20)
+            done.append(key)
+            return {"said": "passed"}
+
+        return key, job
+
+    def coming():
+        for key in "abcd":
+            assert len(asked) - len(done) < 2
+            asked.append(key)
+            yield meeting(key)
+
+    ledger = a_ledger(tmp_path)
+    assert ledger.go_through(coming(), limit_s=60.0, at_once=2, keys=list("abcd"))
+    assert sorted(done) == list("abcd")

@@ -4,7 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from kernelsmith import __version__
@@ -157,7 +157,7 @@ class Judge:
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
         task = self._task
-        with self._backend.shared():
+        with self._checking():
             for workload in task.workloads:
                 self._check(candidate, workload, findings)
         if imitated := getattr(self._backend, "emulates", ""):
@@ -194,6 +194,11 @@ class Judge:
             workloads=tuple(timings),
             baseline=named if baseline is None else f"candidate {baseline.id}",
         )
+
+    def _checking(self) -> AbstractContextManager[None]:
+        """Hold the device for checking; a backend may know how many can at a time."""
+        checking = getattr(self._backend, "checking", None)
+        return self._backend.shared() if checking is None else checking(self._oracle)
 
     def _sanitize(self, candidate: Candidate, findings: _Findings) -> None:
         """Run a pass once more where its memory accesses are watched; a finding is no verdict."""

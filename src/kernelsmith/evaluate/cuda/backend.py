@@ -171,8 +171,18 @@ class CudaBackend:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Checks use the device, and whoever times must have it alone: the same lock."""
+        """Whoever times must have the device alone, and memory may be short: the same lock."""
         with self._lock.exclusive():
+            yield
+
+    @contextmanager
+    def checking(self, oracle: DeviceOracle) -> Iterator[None]:
+        """Check beside others who check, where the device has room for all of them."""
+        with self._lock.shared():
+            if oracle.is_small():
+                yield
+                return
+        with self.shared():
             yield
 
     @contextmanager

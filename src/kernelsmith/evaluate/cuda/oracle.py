@@ -20,6 +20,8 @@ from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
 _ROOM = 0.05
+_SMALL = 1 / 6
+"""Of the device's memory: what checking a task may take where others check theirs meanwhile."""
 _CONTEXT_BYTES = 600 << 20
 """What a process takes of the device before it has done anything."""
 
@@ -35,6 +37,23 @@ class Nature:
     """It changes inputs."""
     set_bytes: int
     """Of one input set and its outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What one forward says about the memory that a workload will take."""
+
+    footprint: Footprint | None
+    """Nothing where the forward could not be measured."""
+    free: int
+    total: int
+
+    @property
+    def peak(self) -> int | None:
+        """Of the whole judgement, one input set at a time."""
+        if self.footprint is None:
+            return None
+        return predicted_peak(self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +73,8 @@ class DeviceOracle(Oracle):
         self._arena: ArenaView | None = None
         self._needs: dict[str, tuple[int, int | None]] = {}
         self._fitting: set[str] = set()
+        self._predicted: dict[str, Predicted] = {}
+        self._is_small: bool | None = None
         self.natures: dict[str, Nature] = {}
         """What is known of the reference, by workload."""
         self.batches: dict[tuple[str, str], int] = {}
@@ -73,7 +94,20 @@ class DeviceOracle(Oracle):
             self._fitting.add(workload.name)
         return super().workload(workload, seed)
 
-    def _refuse_too_large(self, workload: Workload) -> None:
+    def is_small(self) -> bool:
+        """Whether checking leaves room for others; found by one forward of each workload, once."""
+        if self._is_small is None:
+            found = {each.name: self._predict(each) for each in self._task.workloads}
+            # What is arranged for checking comes on top: inputs, and outputs on the other side.
+            self._is_small = all(
+                each.peak is not None and each.peak + 2 * self.room <= _SMALL * each.total
+                for each in found.values()
+            )
+            if self._is_small:  # else it is asked again when nobody else is there
+                self._predicted = found
+        return self._is_small
+
+    def _predict(self, workload: Workload) -> Predicted:
         said = self._ask(
             {
                 "do": "predict", "arguments": dict(workload.arguments),
@@ -81,18 +115,22 @@ class DeviceOracle(Oracle):
             }
         )  # fmt: skip
         self.room = int(_ROOM * said["total"])
-        if said["footprint"] is None:
+        footprint = None if said["footprint"] is None else Footprint(**said["footprint"])
+        return Predicted(footprint=footprint, free=int(said["free"]), total=int(said["total"]))
+
+    def _refuse_too_large(self, workload: Workload) -> None:
+        found = self._predicted.get(workload.name) or self._predict(workload)
+        if found.peak is None or found.peak <= found.free:
             return
-        found = Footprint(**said["footprint"])
-        peak = predicted_peak(found, sets=1, context_bytes=_CONTEXT_BYTES, sliced=True)
-        if peak > said["free"]:
-            raise UsageError(
-                f"task {self._task.name!r} (workload {workload.name!r}) needs about "
-                f"{peak / 1e9:.1f} GB of device memory (inputs {found.inputs / 1e9:.1f}, outputs "
-                f"{found.outputs / 1e9:.1f}, weights {found.weights / 1e9:.1f} GB, for reference, "
-                f"baseline and candidate side by side); {said['free'] / 1e9:.1f} of "
-                f"{said['total'] / 1e9:.1f} GB are free: use a smaller workload or a larger device"
-            )
+        sizes = found.footprint
+        assert sizes is not None
+        raise UsageError(
+            f"task {self._task.name!r} (workload {workload.name!r}) needs about "
+            f"{found.peak / 1e9:.1f} GB of device memory (inputs {sizes.inputs / 1e9:.1f}, outputs "
+            f"{sizes.outputs / 1e9:.1f}, weights {sizes.weights / 1e9:.1f} GB, for reference, "
+            f"baseline and candidate side by side); {found.free / 1e9:.1f} of "
+            f"{found.total / 1e9:.1f} GB are free: use a smaller workload or a larger device"
+        )
 
     def answers(
         self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
