@@ -20,6 +20,8 @@ Job = tuple[str, Callable[[float], Record]]
 
 NO_VERDICT = ("lost", "usage", "died", "no answer")
 """What ``benchmarks.gpu_remote`` says when there is no verdict; ``--retry`` judges these again."""
+NOT_NOW = "not now"
+"""Said by a job that leaves no record, for another session to do."""
 _SMALLEST_S = 10.0
 _DEATHS = 3
 _SMI = "name,driver_version,memory.total,clocks.max.sm,clocks.sm,power.limit,temperature.gpu"
@@ -155,6 +157,9 @@ class Ledger:
                 died.clear()
             if allowed < limit_s and record.get("said") == "no answer":
                 say(f"{key}: not done within the budget")
+                return
+            if record.get("said") == NOT_NOW:
+                say(f"{key}: {record['message']}")
                 return
             self.add(key, record)
             said = f"{record.get('said', '')} {record.get('ratio') or record.get('message', '')}"

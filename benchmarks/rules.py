@@ -7,6 +7,7 @@ times under the judge's lock. With ``--phase capture`` and then ``--phase judge`
 """
 
 import argparse
+import json
 import pickle
 import tempfile
 import time
@@ -15,10 +16,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from queue import Queue
 
-from benchmarks.gpu_ledger import Job, Ledger, Record, add_checkout, gpu_options
+from benchmarks.gpu_ledger import NOT_NOW, Job, Ledger, Record, add_checkout, gpu_options
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import ROOT, say
-from benchmarks.rules_capture import Asking, Store, captures
+from benchmarks.rules_capture import NO_MEMORY, Asking, Store, captures
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
@@ -56,6 +57,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--options", default="default,autotune,unfused,channels_last,as_given", metavar="NAMES",
         help="what the compiler is asked for on a GPU, with commas (all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", type=Path, metavar="FOLDER",
+        help="keep what torch.compile made ahead, for later runs on this machine",
     )  # fmt: skip
     parser.add_argument(
         "--capture-jobs", type=int, metavar="N",
@@ -108,14 +113,14 @@ def asking(
 ) -> Asking:
     """How the compiler is asked, before judging or beside it."""
     beside = args.phase != "capture"
-    # On a processor, torch.compile is measured in a process of its own. Without the judge's lock
-    # its choices would be made beside other captures.
+    # On a processor, torch.compile is measured in a process of its own.
     ahead = seeds is not None and args.backend == "triton"
     lock = capturing(RunConfig(backend=args.backend, keep_captures=False), Path()).lock
     return Asking(
         backend=args.backend, options=args.options, limit_s=args.limit_s, until=until,
         at_once=args.capture_jobs or (_BESIDE if beside else _ALONE),
-        lock=lock if beside else None, modes=modes if ahead else (), seeds=seeds,
+        lock=lock if beside or args.backend == "triton" else None, beside=beside,
+        modes=modes if ahead else (), seeds=seeds,
     )  # fmt: skip
 
 
@@ -163,6 +168,8 @@ def jobs(
                 ledger.note(device=rules.device)
             finally:
                 judges.put(rules)
+            if args.judges > 1 and any(each in json.dumps(found) for each in NO_MEMORY):
+                return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
             return found | _shown(found)
 
         return chosen.key, job
@@ -197,11 +204,13 @@ def main() -> None:
     args.out = args.out or ROOT / "benchmarks" / "results" / usual
     if args.final is None:
         args.final = 1 if args.effort == "glance" else 2
+    if args.seeds:
+        args.seeds.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + args.budget_s
     tasks, modes = chosen_by(args, parser), modes_of(args, parser)
     store = captured_by(args)
     if args.phase == "capture":
-        for _ in captures(tasks, store, asking(args, modes, until=until)):
+        for _ in captures(tasks, store, asking(args, modes, until=until, seeds=args.seeds)):
             pass
         _say_captured(store)
         return
@@ -232,7 +241,7 @@ def _judge(
             judges.put(rules := opened.enter_context(RemoteRules(**settings)))
             if todo:
                 rules.begin()
-        how = asking(args, modes, until=until, seeds=folder)
+        how = asking(args, modes, until=until, seeds=args.seeds or folder)
         come = opened.enter_context(closing(ready(todo, store, args, how)))
         made = jobs(
             come, judges, ledger, args=args, store=store, how=how, folder=folder, modes=modes

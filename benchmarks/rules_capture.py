@@ -35,6 +35,8 @@ _CHOOSING = {
     "proposer.py", "statistics.py",
 }  # fmt: skip
 """What decides which variant is written, and changes none of them."""
+NO_MEMORY = ("out of memory", "OutOfMemory", "ALLOC_FAILED", "cuMemAlloc")
+"""What is said where a device is full; beside others, that is nobody's fault."""
 _SHORTEST_S = 5.0
 """With less time than this, nothing is begun."""
 
@@ -95,11 +97,13 @@ class Asking:
     until: float
     """By ``time.monotonic``: what is not done by then is left to another session."""
     lock: Path | None = None
-    """The judge's lock, where it judges meanwhile."""
+    """The judge's lock, for what is timed."""
+    beside: bool = True
+    """Whether it judges meanwhile."""
     modes: tuple[str, ...] = ()
     """In which ``torch.compile`` makes its files ahead."""
     seeds: Path | None = None
-    """The folder for those files, which are for this session alone."""
+    """The folder for those files, which are for this machine alone."""
 
     def seed(self, chosen: Chosen, mode: str) -> Path:
         """Where the files of one task go."""
@@ -156,7 +160,8 @@ def _parts(
     """What is to be asked about a task."""
     if chosen.left_out:
         return []
-    seeds = [partial(_seeds, chosen, mode, how, stop) for mode in how.modes]
+    missing = [mode for mode in how.modes if not how.seed(chosen, mode).is_file()]
+    seeds = [partial(_seeds, chosen, mode, how, stop) for mode in missing]
     if chosen.key in there:
         return [*seeds]
     return [partial(_families, chosen, store, how, stop), *seeds]
@@ -171,6 +176,9 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     content, done = captured(chosen, how, limit_s=left, stop=stop)
     if done.cut_short and (left < how.limit_s or how.lock is not None or stop.is_set()):
         return False  # the next session has more time, or others will not have the device so long
+    if how.at_once > 1 and lacks_memory(done.error, content):
+        say(f"{chosen.key}: no memory beside others; ask again with --capture-jobs 1")
+        return False
     if content is None:
         reasons = (done.error or "nothing was captured",)
         content = pickle.dumps(Begun(families=Families(reasons=reasons)))
@@ -182,6 +190,12 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     return True
 
 
+def lacks_memory(error: str, content: bytes | None) -> bool:
+    """Whether nothing was captured because the device was full."""
+    reasons = "" if content is None else " ".join(pickle.loads(content).families.reasons)
+    return any(each in f"{error} {reasons}" for each in NO_MEMORY)
+
+
 def _seeds(chosen: Chosen, mode: str, how: Asking, stop: Event) -> bool:
     """Have ``torch.compile`` make its files of one task; without them, it does so when judged."""
     begun = time.monotonic()
@@ -189,7 +203,8 @@ def _seeds(chosen: Chosen, mode: str, how: Asking, stop: Event) -> bool:
     if left < _SHORTEST_S:
         return True
     files, done = seeded(
-        chosen, mode, backend=how.backend, lock=how.lock, limit_s=left, stop=stop
+        chosen, mode, backend=how.backend, lock=how.lock, limit_s=left, beside=how.beside,
+        stop=stop,
     )  # fmt: skip
     if files != NOTHING:
         how.seed(chosen, mode).write_bytes(files)

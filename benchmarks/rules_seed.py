@@ -22,10 +22,9 @@ from benchmarks.rules_process import Done, bounded
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.bench.compiled import compiling
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 
-MOST_BYTES = 16 << 20
-"""Of all files together; what has more is compiled by the judge's processes themselves."""
 NOTHING = b"{}"
 """No files."""
 _LEFT = (".ttir", ".ttgir", ".llir", ".lock")
@@ -34,14 +33,25 @@ _LEFT = (".ttir", ".ttgir", ".llir", ".lock")
 
 def seeded(
     chosen: Chosen, mode: str, *, backend: str, lock: Path | None, limit_s: float,
-    stop: Event | None = None,
+    beside: bool = True, stop: Event | None = None,
 ) -> tuple[bytes, Done]:  # fmt: skip
-    """The files of one task by name, as JSON, from a process of its own; none where it failed."""
+    """The files of one task by name, as JSON, from a process of its own; none where it failed.
+
+    Args:
+        chosen: The task.
+        mode: Of ``torch.compile``.
+        backend: Whose device it compiles for.
+        lock: The judge's.
+        limit_s: What it may take.
+        beside: Whether somebody judges meanwhile, who is not to be disturbed by what runs.
+        stop: Ends it.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         out = Path(folder, "files.json")
         asked = {
             "task": str(chosen.path), "structure": chosen.structure, "mode": mode,
             "device": "cpu" if backend == "cpu" else "cuda", "lock": str(lock) if lock else None,
+            "beside": beside,
             "cache": folder + "/triton", "out": str(out),
         }  # fmt: skip
         done = bounded("benchmarks.rules_seed", [json.dumps(asked)], limit_s=limit_s, stop=stop)
@@ -50,10 +60,10 @@ def seeded(
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    """Every file by its relative name; nothing where they are too many."""
+    """Every file by its relative name; with too many, the judge's processes compile themselves."""
     paths = [each for each in sorted(folder.rglob("*")) if each.is_file()]
     paths = [each for each in paths if each.suffix not in _LEFT]
-    if sum(each.stat().st_size for each in paths) > MOST_BYTES:
+    if sum(each.stat().st_size for each in paths) > FILES_BYTES:
         return {}
     return {
         str(each.relative_to(folder)): base64.b64encode(each.read_bytes()).decode()
@@ -103,6 +113,7 @@ def run_alone(device: str, turn: Any) -> None:
             found = own(self, inputs)
             if device != "cpu":
                 torch.cuda.synchronize()
+                torch.cuda.empty_cache()  # a library's scratch may be most of the device
             return found
 
     CompiledFxGraph.__call__ = call
@@ -125,7 +136,8 @@ def main() -> None:
     torch.set_num_threads(len(os.sched_getaffinity(0)) if device == "cpu" else 1)
     turn = Turn(asked["lock"])
     time_alone(benchmarking, turn)
-    run_alone(device, turn)
+    if asked["beside"]:
+        run_alone(device, turn)
     chosen = Chosen(key="", path=Path(asked["task"]), structure=tuple(asked["structure"]))
     task = chosen.task(gpu=device != "cpu")
     for workload in (each for each in task.workloads if not each.held_out):

@@ -1,17 +1,20 @@
 """Capturing beside judging: tasks come as they become ready, and everything ends when told to."""
 
 import json
+import pickle
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from benchmarks.gpu_ledger import Ledger, gpu_options
+from benchmarks.gpu_ledger import NOT_NOW, Ledger, gpu_options
 from benchmarks.rules import seeds_of
-from benchmarks.rules_capture import Asking, Store, captures
+from benchmarks.rules_capture import Asking, Store, captures, lacks_memory
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen
 from rules_small_task import TASK
+
+from kernelsmith.propose.rules.families import Begun, Families
 
 
 def a_way(**changes):
@@ -156,3 +159,18 @@ def test_two_at_a_time_work_side_by_side_and_no_job_is_asked_for_before_somebody
     ledger = a_ledger(tmp_path)
     assert ledger.go_through(coming(), limit_s=60.0, at_once=2, keys=list("abcd"))
     assert sorted(done) == list("abcd")
+
+
+def test_what_found_no_memory_beside_others_leaves_no_record(tmp_path):
+    made = []
+    ledger = a_ledger(tmp_path)
+    assert not ledger.go_through([a_job("a", made, NOT_NOW)], limit_s=60.0)
+    assert made == ["a"]
+    assert "a" not in ledger
+
+
+def test_a_capture_that_found_no_memory_says_so():
+    begun = Begun(families=Families(reasons=("OutOfMemoryError: CUDA out of memory",)))
+    assert lacks_memory("", pickle.dumps(begun))
+    assert lacks_memory("cuMemAlloc_v2: CUDA error 2", None)
+    assert not lacks_memory("", pickle.dumps(Begun(families=Families(reasons=("no kernel",)))))

@@ -3,10 +3,11 @@
 import base64
 import fcntl
 import json
+from collections import OrderedDict
 from dataclasses import replace
 
 import pytest
-from benchmarks.rules_seed import MOST_BYTES, files_in, run_alone, seeded
+from benchmarks.rules_seed import files_in, run_alone, seeded
 from benchmarks.rules_tasks import Chosen
 
 from kernelsmith.api import load_task
@@ -16,6 +17,7 @@ from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Library
 from kernelsmith.evaluate.cuda.lane import Settled, remember
+from kernelsmith.evaluate.sandbox.channel import FILES_BYTES, MAX_BYTES, encode
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.propose.rules.compiler.turns import Turn
 
@@ -133,5 +135,15 @@ def test_files_go_by_relative_name_and_too_many_are_none(tmp_path):
     (tmp_path / "k.ttir").write_bytes(b"not read again")
     assert files_in(tmp_path) == {"inductor/ab/x.py": base64.b64encode(b"pass").decode()}
     with (tmp_path / "large.cubin").open("wb") as file:
-        file.truncate(MOST_BYTES)
+        file.truncate(FILES_BYTES)
     assert files_in(tmp_path) == {}
+
+
+def test_files_that_no_message_can_carry_are_not_handed_on():
+    settled = OrderedDict()
+    carried = "x" * (FILES_BYTES // 3 * 4)
+    remember(settled, "a", Settled(files={"k": carried}, seeded=True))
+    assert settled["a"].files
+    assert len(encode({"cache": settled["a"].files})) < MAX_BYTES
+    remember(settled, "b", Settled(files={"k": carried, "l": "more"}, seeded=True))
+    assert settled["b"] == Settled(files={})

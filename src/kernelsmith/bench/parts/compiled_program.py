@@ -10,10 +10,8 @@ import os
 import socket
 from pathlib import Path
 
+from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
 from kernelsmith.evaluate.worker.program import Message, Program, answer
-
-_MOST_BYTES = 96 << 20
-"""Of compiled files that are handed on; with more than this every process compiles for itself."""
 
 
 class CompilingProgram(Program):
@@ -39,7 +37,7 @@ class CompilingProgram(Program):
             if not path.is_file() or path.suffix in (".lock", ".gch", ".o"):
                 continue
             size += path.stat().st_size
-            if size > _MOST_BYTES:
+            if size > FILES_BYTES:  # every process compiles for itself
                 return {"cache": {}}
             name = str(path.relative_to(_cache()))
             found[name] = base64.b64encode(path.read_bytes()).decode()

@@ -3,7 +3,7 @@
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.lane import NONSENSE, Builds, Lane, read_spec
+from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
 from kernelsmith.evaluate.sandbox.process import Child
 from kernelsmith.evaluate.tensors import Spec
 from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
@@ -50,8 +51,13 @@ class Settled:
 
 
 def remember(settled: OrderedDict[str, Settled], source: str, left: Settled) -> None:
-    """Keep what a source's processes begin with; the oldest goes where there are many."""
+    """Keep what a source's processes begin with; the oldest goes where there are many.
+
+    Files that no message can carry are left out: every process compiles them for itself then.
+    """
     settled.pop(source, None)
+    if 3 * sum(len(str(text)) for text in left.files.values()) > 4 * FILES_BYTES:
+        left = replace(left, files={}, seeded=False)
     while len(settled) >= _MOST_SETTLED:
         settled.popitem(last=False)
     settled[source] = left

@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 
 from kernelsmith.evaluate.nvcc.cute import is_cute
+from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
 from kernelsmith.evaluate.worker.cuda import cute, driver, kernels, native
 from kernelsmith.evaluate.worker.cuda.memory import Mapped
 from kernelsmith.evaluate.worker.program import Message, Program, answer, explain, placed
 from kernelsmith.evaluate.worker.trees import flatten, unflatten
 
-_MOST_BYTES = 16 << 20
 _WARM = 2
 """Calls on the capturing stream before a capture: libraries set themselves up on first use."""
 
@@ -268,7 +268,7 @@ def _compiled_files() -> dict[str, str]:
         if not path.is_file() or path.suffix in (".ttir", ".ttgir", ".llir"):
             continue
         size += path.stat().st_size
-        if size > _MOST_BYTES:
+        if size > FILES_BYTES:
             break
         found[str(path.relative_to(_cache()))] = base64.b64encode(path.read_bytes()).decode()
     return found

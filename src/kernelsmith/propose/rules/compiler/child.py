@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -213,10 +213,7 @@ class Capture:
 
     def _measured(self, compiled: Any, given: tuple[Any, ...]) -> list[torch.Tensor] | None:
         """Run for real, so that the compiler chooses among its configurations."""
-        with open(
-            os.path.join(tempfile.gettempdir(), f"kernelsmith-{os.getuid()}-tried"), "w"
-        ) as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)  # another compiler's kernels would spoil the choice
+        with nullcontext() if self._timed_alone and self._turn.counts else _only_one():
             self._arm()
             try:
                 with nullcontext() if self._timed_alone else self._turn.held(alone=True):
@@ -225,6 +222,8 @@ class Capture:
                 return None
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
+                if self._device != "cpu":
+                    torch.cuda.empty_cache()  # a library's scratch may be most of the device
 
     def _argument(self, number: int, node: Any, example: Any) -> dict[str, object]:
         if not isinstance(example, torch.Tensor):
@@ -236,6 +235,15 @@ class Capture:
             "name": f"arg{number}_1", "path": path, "shape": list(example.shape),
             "stride": list(example.stride()), "dtype": str(example.dtype).removeprefix("torch."),
         }  # fmt: skip
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Keep out other compilers, whose kernels would spoil the choice."""
+    path = os.path.join(tempfile.gettempdir(), f"kernelsmith-{os.getuid()}-tried")
+    with open(path, "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
 
 
 def _finish(device: str) -> None:

@@ -23,6 +23,11 @@ class Turn:
         self._path = path
         self._depth = 0
 
+    @property
+    def counts(self) -> bool:
+        """Whether there is anybody to wait for."""
+        return self._path is not None
+
     @contextmanager
     def held(self, *, alone: bool) -> Iterator[None]:
         """Hold it, by oneself or with others who do not time; inside itself it is held already."""
