@@ -27,6 +27,10 @@ SCHEDULES = [
     Schedule(precision="tf32x3"),
 ]
 
+ONE_STEP = Schedule(
+    precision="fp16x3", planes="once", bk=64, stages=2, descriptors=True, persistent=True
+)
+
 
 def usage(compiled, triton, path):
     """Registers and stack that a kernel takes, as the toolkit says."""
@@ -39,11 +43,13 @@ def usage(compiled, triton, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_kernels_fit_an_h200_without_spilling(schedule, tmp_path):
+@pytest.mark.parametrize(
+    ("schedule", "k"), [*((each, 4096) for each in SCHEDULES), (ONE_STEP, 64)], ids=str
+)
+def test_kernels_fit_an_h200_without_spilling(schedule, k, tmp_path):
     triton = pytest.importorskip("triton")
     compiler = pytest.importorskip("triton.backends.compiler")
-    product = Product(m=4096, n=4096, k=4096, a=(0, 4096, 1), b=(0, 4096, 1), c=(0, 4096, 1))
+    product = Product(m=4096, n=4096, k=k, a=(0, k, 1), b=(0, 4096, 1), c=(0, 4096, 1))
     operands = Operands(a=Named(name="a"), b=Named(name="b"), outputs=(Named(name="c"),))
     for kernel in write(0, product, schedule, operands).kernels:
         path = tmp_path / f"{kernel.name}.py"

@@ -1,11 +1,14 @@
 """Kernels that a product becomes, run in Triton's interpreter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from product_interpreter import run
 
 from kernelsmith.propose.rules.compiler.call import Allocate, Named
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.products.choose import parameters, scheduled
 from kernelsmith.propose.rules.products.epilogue import Bias
 from kernelsmith.propose.rules.products.plan import Operands, check, write
 from kernelsmith.propose.rules.products.product import Product, Schedule
@@ -157,3 +160,15 @@ def test_one_matrix_for_a_whole_batch_is_split_once(interpreting, schedule):
 def test_what_makes_no_sense_is_refused(schedule):
     with pytest.raises(NotRecognised):
         check(a_product(m=512, n=512, k=512), schedule)
+
+
+@pytest.mark.parametrize("k", [16, 32, 64, 128, 4096])
+def test_what_is_chosen_for_many_tiles_fits_shared_memory_however_few_steps_there_are(k):
+    product = a_product(m=32768, n=32768, k=k)
+    defaults = {each.name: each.default for each in parameters([product])}
+    chosen = scheduled(product, defaults | {"product": "planes"}, leading=True, fused=False)
+    assert chosen.persistent
+    check(product, chosen)
+    if k == 64:
+        with pytest.raises(NotRecognised, match="shared memory"):
+            check(product, replace(chosen, stages=3))

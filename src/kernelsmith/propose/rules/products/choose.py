@@ -272,6 +272,8 @@ def _adjusted(product: Product, schedule: Schedule, chosen: Parameters) -> Sched
         s = replace(s, descriptors=chosen["product_loads"] == "descriptors")
         if _stays(product, s, chosen["product_programs"]):
             s = replace(s, persistent=True, split_k=1)
+            if chosen["product_stages"] == "auto" and product.k <= s.bk:
+                s = replace(s, stages=min(s.stages, 2))  # one more is loaded ahead
     elif chosen.get("product_programs") == "persistent":
         raise NotRecognised("only products of planes are persistent")
     return s

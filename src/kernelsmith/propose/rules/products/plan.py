@@ -128,6 +128,8 @@ def shared_bytes(product: Product, schedule: Schedule) -> int:
         return before + s.stages * 2 * s.planes_each * right * s.bk + kept
     each = 2 * s.planes_each if s.planes == "once" else 2 if product.dtype in HALF else 4
     stages = s.stages if s.planes == "once" or product.dtype in HALF else max(1, s.stages - 1)
+    if s.persistent and s.stages > 1 and product.k <= s.bk:
+        stages += 1  # with one step a tile, it is tiles that are loaded ahead
     extra = _SPLIT_BYTES.get(s.precision, 0) * s.bn * s.bk if s.planes == "tile" else 0
     return stages * each * (s.bm + s.bn) * s.bk + extra
 
