@@ -157,6 +157,8 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["labels"] = {each.name.value: without_paths(each.reason) for each in found.labels}
     if found.spent:
         said["spent"] = _stages(found.spent)
+    if seconds := dict(found.device_log).get("seconds"):
+        said["timing"] = seconds
     if found.coverage is not None:
         said["own"] = round(found.coverage.own, 3)
     if found.timing is not None:

@@ -10,6 +10,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -30,6 +31,7 @@ from kernelsmith.evaluate.cuda.sides import (
     Uncapturable,
     furthest,
 )
+from kernelsmith.evaluate.cuda.spent import Spent
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 Draw = Callable[[], int]
 OpenLane = Callable[[Setup], Lane]
 
+_WAITING = "waiting"
+"""For the device: nobody's time."""
 _HEADROOM = 4.0
 """The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
 _FEW_BYTES = 32 << 20
@@ -81,7 +85,7 @@ class DeviceStopwatch:
         """How far from the baseline's the outputs were that a full comparison found right."""
         self._output = ""
         self._kernels: list[tuple[Kernel, float]] = []
-        self._spent_s = 0.0
+        self._spent = Spent()
         self._set_bytes = 0
         self._beside_itself = 0.0
         """What the baseline takes beside another process of its own, where that had to be asked."""
@@ -100,8 +104,7 @@ class DeviceStopwatch:
         ratio: Ratio | None = None
         outliers = self._gpu.outliers
         disturbed = 0
-        while ratio is None or not stop.enough(ratio, pairs, self._spent_s):
-            begun = time.monotonic()
+        while ratio is None or not stop.enough(ratio, pairs, self._spent.total_s(without=_WAITING)):
             try:
                 timed, called = self._pair()
             except Uncapturable as why:
@@ -110,14 +113,13 @@ class DeviceStopwatch:
             except Disturbed as why:
                 disturbed += 1
                 if disturbed == 2:
-                    self._beside_itself = self._twins()
+                    with self._spent.on("twins"):
+                        self._beside_itself = self._twins()
                 if disturbed > 2:
                     raise ProgramFailed(
                         Verdict.CHEATED, f"slows the other side down: {why}"
                     ) from why
                 continue
-            finally:
-                self._spent_s += time.monotonic() - begun
             pairs.append(timed)
             calls += [called] if called is not None else []
             ratio = speedup(pairs, generator=generator, outliers=outliers)
@@ -145,15 +147,20 @@ class DeviceStopwatch:
             timing, noisy, self._output, coverage=coverage, library_us=library,
             built=any(kernel.own for kernel, _ in self._kernels),
             kernels=tuple(kernel for kernel, _ in self._kernels), roofline=roofline,
-            no_graph=self._why_no_graph, log=self._evidence.log(),
+            no_graph=self._why_no_graph,
+            log=(*self._evidence.log(), ("seconds", str(self._spent))),
             throttled=self._evidence.throttled,
         )  # fmt: skip
 
     def _pair(self) -> tuple[Pair, Pair | None]:
-        with self._backend.exclusive():
-            setup = self._oracle.workload(self._workload, self._draw())
-            self._look_at_the_reference(setup)
-            baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
+        with ExitStack() as held:
+            with self._spent.on(_WAITING):
+                held.enter_context(self._backend.exclusive())
+            with self._spent.on("reference"):
+                setup = self._oracle.workload(self._workload, self._draw())
+                self._look_at_the_reference(setup)
+            with self._spent.on("baseline"):
+                baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
                 there = self._backend.gpu.pids() or frozenset()
                 # The baseline's own number among them says that the driver counts as we do.
@@ -164,14 +171,16 @@ class DeviceStopwatch:
                 self._oracle.release()
 
     def _beside(self, baseline: Side, setup: Setup) -> tuple[Pair, Pair | None]:
-        if self._count is None:
-            known = self._workload.name, baseline.lane.source
-            if known not in self._oracle.batches:
-                self._oracle.batches[known] = self._calibrate(baseline.lane)
-            self._count = self._oracle.batches[known]
-        view = self._arrange(baseline)
-        alone = self._alone(baseline, view)
-        candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
+        with self._spent.on("alone"):
+            if self._count is None:
+                known = self._workload.name, baseline.lane.source
+                if known not in self._oracle.batches:
+                    self._oracle.batches[known] = self._calibrate(baseline.lane)
+                self._count = self._oracle.batches[known]
+            view = self._arrange(baseline)
+            alone = self._alone(baseline, view)
+        with self._spent.on("candidate"):
+            candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
         self._ours |= {candidate.lane.pid} if self._ours else frozenset()
         stand_alone = StandAlone(
             self._oracle, self._spot_check, self._evidence, rng=self._rng, slots=self._slots(),
@@ -180,25 +189,28 @@ class DeviceStopwatch:
         )  # fmt: skip
         try:
             timed, called = Samples(), Samples()
-            for turn in range(self._gpu.rounds):
-                if turn:
-                    candidate.lane.detach()
-                    view = self._arrange(baseline)
-                candidate.lane.attach(view)
-                if not turn:
-                    stand_alone.leave_nothing(candidate.lane)
-                if self._graph:
-                    part = stand_alone.part(candidate.lane, view)
-                    self._capture(candidate)
-                    stand_alone.graph(candidate, view)
-                    self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
-                    self._evidence.judge_reading_ahead(part, min(timed.candidate) * len(view.sets))
-                else:
-                    self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
-            if self._graph and self._gpu.calls:
-                plain = Side(baseline.lane), Side(candidate.lane)
-                stand_alone.plainly(candidate.lane, view)
-                self._rounds(*plain, view, setup, called, self._gpu.calls)
+            with self._spent.on("samples"):
+                for turn in range(self._gpu.rounds):
+                    if turn:
+                        candidate.lane.detach()
+                        view = self._arrange(baseline)
+                    candidate.lane.attach(view)
+                    if not turn:
+                        stand_alone.leave_nothing(candidate.lane)
+                    if self._graph:
+                        part = stand_alone.part(candidate.lane, view)
+                        self._capture(candidate)
+                        stand_alone.graph(candidate, view)
+                        self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
+                        self._evidence.judge_reading_ahead(
+                            part, min(timed.candidate) * len(view.sets)
+                        )
+                    else:
+                        self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
+                if self._graph and self._gpu.calls:
+                    plain = Side(baseline.lane), Side(candidate.lane)
+                    stand_alone.plainly(candidate.lane, view)
+                    self._rounds(*plain, view, setup, called, self._gpu.calls)
             extra = candidate.lane.persisting - baseline.lane.persisting
             self._evidence.persisting = max(self._evidence.persisting, extra)
             self._convict()
@@ -208,7 +220,8 @@ class DeviceStopwatch:
                 raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
                                  "while the candidate's process was there")  # fmt: skip
             if not self._kernels:
-                self._kernels = self._look_at_kernels(candidate.lane, view, setup)
+                with self._spent.on("kernels"):
+                    self._kernels = self._look_at_kernels(candidate.lane, view, setup)
             return timed.pair, called.pair if called.candidate else None
         finally:
             self._output = candidate.lane.output or self._output

@@ -1,0 +1,28 @@
+"""Where the seconds of a measurement go: the device is held meanwhile, and others wait for it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Spent:
+    """Seconds by name."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[None]:
+        """Count what is done inside."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - begun
+
+    def total_s(self, *, without: str) -> float:
+        """Of all but one."""
+        return sum(seconds for name, seconds in self._seconds.items() if name != without)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {seconds:.2f}" for name, seconds in self._seconds.items())
