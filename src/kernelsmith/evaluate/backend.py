@@ -85,6 +85,8 @@ class Lane(Protocol):
     prepares: bool
     """Whether the program has a ``prepare()`` for static weights."""
     build_s: float
+    spared: frozenset[int]
+    """Outputs that are the module's own memory in the reference too: not written over."""
 
     @property
     def room(self) -> int | None:

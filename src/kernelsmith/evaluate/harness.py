@@ -93,6 +93,8 @@ class Judge:
         self._secrets = random.SystemRandom()
         self._oracle: Oracle = backend.oracle(task)
         self._degenerate: dict[str, list[str]] = {}
+        self._spared: frozenset[int] = frozenset()
+        """Outputs that are parameters or buffers of the reference's module."""
 
     def close(self) -> None:
         """End the reference's process."""
@@ -226,6 +228,8 @@ class Judge:
         with findings.stage("reference"):
             setup = self._oracle.workload(workload, self._draw())
             trials = draw_trials(self._oracle, task, self._settings, self._draw)
+            kept = enumerate(trials[0].answers.kept)
+            self._spared = frozenset(position for position, own in kept if own)
             is_random = refuse_random(self._oracle, task, trials[0])
             self._label(workload, setup, trials, findings)
         with findings.stage("build"):
@@ -310,6 +314,7 @@ class Judge:
     def _opened(self, name: str, source: str, entry: str, setup: Setup) -> Lane:
         task = self._task
         lane = self._backend.lane(name, timeout_s=self._settings.timeout_s, oracle=self._oracle)
+        lane.spared = self._spared
         try:
             lane.load(source, entry, setup, function=task.is_function)
             if task.weights is not Weights.SEED:

@@ -56,6 +56,7 @@ class Lane:
         self._sets: list[InputSet] = []
         self.prepares = False
         self.build_s = 0.0
+        self.spared: frozenset[int] = frozenset()
 
     @property
     def room(self) -> int | None:
@@ -207,8 +208,11 @@ class Lane:
         """Write over the outputs, then let the program forget them."""
         kept = self._kept_ranges()
         for addresses in launches.addresses:
-            for spec, address in zip(launches.specs, addresses, strict=False):
+            both = zip(launches.specs, addresses, strict=False)
+            for position, (spec, address) in enumerate(both):
                 if isinstance(spec, str) or not 0 < spec.span_bytes <= _MAX_OUTPUT_BYTES:
+                    continue
+                if position in self.spared:
                     continue
                 if any(start <= address < end for start, end in kept):
                     continue

@@ -274,3 +274,31 @@ def test_the_device_names_all_that_a_timing_depends_on(cpu):
     assert device.cores == len(os.sched_getaffinity(0))
     assert {"torch", "python", "compiler", "kernel"} <= set(names)
     assert "seccomp" in device.sandbox or "limits-only" in device.sandbox
+
+
+WITH_ITS_BUFFER = """
+import torch
+{imports}
+class {name}(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(n))
+        self.register_buffer("zero", torch.zeros(()), persistent=False)
+    def forward(self, x):
+        {body}
+        return y, self.zero
+"""
+
+
+def test_a_buffer_that_the_reference_returns_too_is_the_modules_own(judged):
+    inputs = SCALE.source[SCALE.source.index("def get_inputs") :]
+    plain = WITH_ITS_BUFFER.format(imports="", name="Model", body="y = x * self.weight")
+    task = replace(SCALE, source=plain + inputs)
+    lines = GOOD.partition("x = x.contiguous()")[2].partition("return y")[0]
+    own = WITH_ITS_BUFFER.format(
+        imports=GOOD.partition("import torch\n")[2].partition("class ")[0], name="ModelNew",
+        body="x = x.contiguous()" + lines.rstrip(),
+    )  # fmt: skip
+    assert judged(own, task).verdict is Verdict.PASSED
+    poisoned = own.replace("y, self.zero", "y, y.new_empty(())")
+    assert judged(poisoned, task).verdict is Verdict.WRONG

@@ -68,6 +68,7 @@ class ModelNew(nn.Module):
         self.dtype = getattr(torch, "float32")
         self.window = torch.signal.windows.hann(3)
 
+    @torch.jit.unused
     def compile(self, x):
         return x
 
@@ -76,6 +77,8 @@ class ModelNew(nn.Module):
             out = torch.empty_like(x)
         out[0] = math.exp(1.0)
         out.requires_grad = False
+        if torch.jit.is_scripting() or torch.jit.is_tracing() or torch.compiler.is_compiling():
+            return x
         return F.relu(out)
 '''
 
@@ -93,6 +96,8 @@ REFUSED = [
     ("compiler", "import torch\nf = vars(torch)['compile'](abs)"),
     ("compiler", "T = __import__('torch')\nf = T.compile(abs)"),
     ("compiler", "import torch\n@torch.jit.script\ndef f(x): return x"),
+    ("compiler", "import torch\ntorch.jit.trace(abs, torch.ones(1))"),
+    ("compiler", "import torch\njit = torch.jit\njit.script(abs)"),
     ("compiler", "import torch._inductor.config"),
     ("compiler", "from torch import _dynamo"),
     ("compiler", "(t := __import__('torch')).export.export(None)"),

@@ -89,6 +89,7 @@ UNKNOWN = {
     ),
     "used again": a_task("return x / x.mean()"),
     "inputs that are no tensors": a_task("return x * y", names="x, y", inputs="torch.rand(3), 2.5"),
+    "not counts or truth values": a_task("return (x > 0).sum(dim=-1)"),
     "keep the reduced dimension": a_task("return x - x.mean(dim=-1)"),
     "inputs of one size, not 'y'": a_task(
         "return x * y.mean(dim=(2, 3), keepdim=True)",

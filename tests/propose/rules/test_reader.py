@@ -100,3 +100,19 @@ def test_a_narrow_input_before_a_wide_one_is_one_value_per_row():
     assert {n.text: n.shape for n in read_graph(task).nodes if n.text} == {
         "x": Shape.ROW, "y": Shape.FULL,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "forward", ["return x > 0", "return (x > 0) * 2", "return torch.where(x > 0, 1, 0).sum(-1)"]
+)
+def test_a_result_of_another_dtype_than_the_inputs_is_refused(forward):
+    with pytest.raises(NotRecognised, match="counts or truth values"):
+        read_graph(a_task(forward))
+
+
+@pytest.mark.parametrize(
+    "forward", ["return (x > 0) * x", "return (x > 0).sum(-1) / x.shape[-1]",
+                "return torch.where(x > 0, x, 0).sum(-1)"],
+)  # fmt: skip
+def test_comparisons_inside_of_a_floating_result_are_read(forward):
+    assert "gt" in read_graph(a_task(forward)).ops()

@@ -221,6 +221,7 @@ class NullLane:
 
     def __init__(self) -> None:
         self.build_s = 0.0
+        self.spared: frozenset[int] = frozenset()
         self._expression: Expression
         self._names: tuple[str, ...] = ()
         self._sets: Sequence[InputSet] = ()

@@ -197,11 +197,14 @@ class DeviceLane(Lane):
         """Write over the outputs, but for those that are inputs or weights."""
         places = []
         for index in range(len(launches.addresses)):
-            for place, address in zip(
-                self.outputs(launches, index), launches.addresses[index], strict=False
-            ):
-                if isinstance(place, Placed) and not self._is_kept(address):
-                    places.append(place)
+            both = zip(self.outputs(launches, index), launches.addresses[index], strict=False)
+            places += [
+                place
+                for position, (place, address) in enumerate(both)
+                if isinstance(place, Placed)
+                and position not in self.spared
+                and not self._is_kept(address)
+            ]
         self._oracle.poison(places)
 
     def input_now(self, slot: int, leaf: int) -> Placed:

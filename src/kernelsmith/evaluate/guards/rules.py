@@ -161,8 +161,11 @@ RULES: tuple[Rule, ...] = (
     ENVIRONMENT,
 )  # fmt: skip
 
-EXEMPT = ("kernelsmith.kernels",)
-"""Dotted names that no rule is about."""
+EXEMPT = (
+    "kernelsmith.kernels", "torch.jit.is_scripting", "torch.jit.is_tracing", "torch.jit.unused",
+    "torch.jit.ignore", "torch.compiler.is_compiling",
+)  # fmt: skip
+"""Dotted names that no rule is about: ours, and questions and marks that compile nothing."""
 
 TENSORS = (
     "torch.Tensor",

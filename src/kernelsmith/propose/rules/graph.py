@@ -1,5 +1,6 @@
 """The typed graph between a task's source and a kernel: a few operators over rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -56,6 +57,11 @@ COSTLY = {"exp", "log", "log1p", "tanh", "erf", "sigmoid", "sin", "cos", "pow"}
 """Operators that take many instructions; worth keeping rather than computing twice."""
 POLYNOMIAL = {"exp", "log", "log1p", "tanh", "erf", "sigmoid"}
 """Operators for which the templates bring an implementation of their own."""
+
+
+_EXACT = {"neg", "abs", "floor", "sign", "or_zero"}
+"""Unary operators that leave whole numbers what they are."""
+_COMPARED = {"lt", "le", "gt", "ge"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,3 +241,22 @@ def pruned(nodes: list[Node], output: int) -> tuple[tuple[Node, ...], int]:
         for n in (nodes[i] for i in order)
     )  # fmt: skip
     return kept, new[output]
+
+
+def is_floating(nodes: Sequence[Node], number: int) -> bool:
+    """Whether torch gives a value a floating dtype by the tensors in it: a count has none.
+
+    Python's numbers never decide: what they make of truth values does not follow the inputs.
+    """
+    node = nodes[number]
+    match node.kind:
+        case Kind.INPUT | Kind.PARAMETER:
+            return True
+        case Kind.NUMBER | Kind.CONSTANT | Kind.COUNT:
+            return False
+        case Kind.UNARY if node.op not in _EXACT:
+            return True
+        case Kind.BINARY if node.op == "div" or node.op in _COMPARED:
+            return node.op == "div"
+    args = node.args[1:] if node.kind is Kind.SELECT else node.args
+    return any(is_floating(nodes, each) for each in args)

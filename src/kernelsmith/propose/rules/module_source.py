@@ -49,54 +49,103 @@ def _imports(module: Module) -> list[str]:
 
 def _body(module: Module, graph: Graph, launch: list[str]) -> str:
     task = module.task
-    constants = "".join(
-        f"{ast.unparse(node)}\n"
-        for node in module.tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        and _uses(module, graph, node.targets[0].id)
-    )  # fmt: skip
-    constants = f"{constants}\n\n" if constants else ""
     arguments = ast.unparse(module.forward.args)
     lines = "\n".join(_indent(_prepared(graph) + launch, 4 if task.is_function else 8))
     if task.is_function:
-        return f"{constants}def {task.entry}({arguments}):\n{lines}"
-    parts = [f"{constants}class ModelNew(torch.nn.Module):"]
-    if module.constructor is not None:
-        parts += _indent(ast.unparse(_constructor(module.constructor)).splitlines(), 4)
-        parts.append("")
-    parts += [f"    def forward({arguments}):", lines]
-    return "\n".join(parts)
+        around = _around(module, [module.forward.args, *_texts(graph)])
+        return f"{around}def {task.entry}({arguments}):\n{lines}"
+    made = _class(module)
+    around = _around(module, [made, module.forward.args, *_texts(graph)])
+    forward = f"    def forward({arguments}):\n{lines}"
+    return f"{around}{ast.unparse(made)}\n\n{forward}" if made.body else (
+        f"{around}class ModelNew({', '.join(map(ast.unparse, made.bases))}):\n{forward}"
+    )  # fmt: skip
 
 
 def _indent(lines: list[str], by: int) -> list[str]:
     return [" " * by + line if line else "" for line in lines]
 
 
-def _uses(module: Module, graph: Graph, name: str) -> bool:
-    """Whether the copied parts mention a constant of the module."""
+def _texts(graph: Graph) -> list[ast.AST]:
+    """What a forward evaluates in Python."""
     texts = [n.text for n in graph.nodes] + [text for _, text in graph.prefix]
-    trees: list[ast.AST] = [ast.parse(each, mode="eval") for each in texts if each]
-    trees.append(module.forward.args)
-    if module.constructor is not None:
-        trees.append(module.constructor)
-    return any(
-        isinstance(each, ast.Name) and each.id == name for tree in trees for each in ast.walk(tree)
-    )
+    return [ast.parse(each, mode="eval") for each in texts if each]
 
 
-def _constructor(function: ast.FunctionDef) -> ast.FunctionDef:
-    """The same, without its docstring and with a plain ``super()``."""
-    made = copy.deepcopy(function)
-    if ast.get_docstring(made) is not None:
-        made.body = made.body[1:]
-    for node in ast.walk(made):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "super"
-        ):
-            node.args = []
+def _around(module: Module, wanted: list[ast.AST]) -> str:
+    """What the copied parts mention of the rest of the file: constants, functions, classes."""
+    kept: set[int] = set()
+    while True:
+        names = {n.id for each in wanted for n in ast.walk(each) if isinstance(n, ast.Name)}
+        more = [
+            i for i, each in enumerate(module.tree.body)
+            if i not in kept and _defined(each) in names and _defined(each) != module.task.entry
+        ]  # fmt: skip
+        if not more:
+            break
+        kept |= set(more)
+        wanted = [module.tree.body[i] for i in more]
+    found = [module.tree.body[i] for i in sorted(kept)]
+    text = ""
+    for each, after in zip(found, [*found[1:], *found[:1]], strict=True):
+        tight = isinstance(each, ast.Assign) and isinstance(after, ast.Assign)
+        text += ast.unparse(each) + ("\n" if tight and each is not found[-1] else "\n\n\n")
+    return text
+
+
+def _defined(node: ast.stmt) -> str:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name), *_]):
+            return name
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+    return ""
+
+
+def _class(module: Module) -> ast.ClassDef:
+    """The reference's class as ``ModelNew``, with its constructor and what that one needs."""
+    own = next(
+        n for n in reversed(module.tree.body)
+        if isinstance(n, ast.ClassDef) and n.name == module.task.entry
+    )  # fmt: skip
+    needed: set[str] = set()
+    wanted: list[ast.AST] = [*_bases(module, own)]  # their constructors may ask for its methods
+    wanted += [module.constructor] if module.constructor is not None else []
+    while wanted:
+        names = {n.attr for each in wanted for n in ast.walk(each) if isinstance(n, ast.Attribute)}
+        wanted = [n for n in own.body if _member(n) in names - needed - {"forward"}]
+        needed |= {_member(n) for n in wanted if isinstance(n, ast.stmt)}
+    made = copy.deepcopy(own)
+    made.name = "ModelNew"
+    made.body = [_plainly(n, own.name) for n in made.body if _member(n) in {"__init__", *needed}]
     return made
+
+
+def _bases(module: Module, own: ast.ClassDef) -> list[ast.ClassDef]:
+    """The classes of the file that a class is built on."""
+    names = {each.id for each in own.bases if isinstance(each, ast.Name)} - {own.name}
+    found = [n for n in module.tree.body if isinstance(n, ast.ClassDef) and n.name in names]
+    return [one for each in found for one in (*_bases(module, each), each)]
+
+
+def _member(node: ast.stmt) -> str:
+    """The name that a statement of a class gives it; empty for all else."""
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    return _defined(node)
+
+
+def _plainly(node: ast.stmt, own: str) -> ast.stmt:
+    """The same, without its docstring, with a plain ``super()`` and the class's new name."""
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        node.body = node.body[1:] or [ast.Pass()]
+    for each in ast.walk(node):
+        match each:
+            case ast.Call(func=ast.Name(id="super")):
+                each.args = []
+            case ast.Name(id=name) if name == own:
+                each.id = "ModelNew"
+    return node
 
 
 def _prepared(graph: Graph) -> list[str]:

@@ -12,6 +12,7 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
+    is_floating,
     pruned,
 )
 from kernelsmith.propose.rules.operators import Operators
@@ -464,6 +465,8 @@ def _check(
         nodes[output].shape is Shape.SCALAR and output not in after
     ):
         raise NotRecognised("rules do not know an output that does not depend on the inputs")
+    if not is_floating(nodes, output):
+        raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")
 
 
 def _shape(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Shape:

@@ -97,6 +97,19 @@ class Model(nn.Module):
         return x * WEIGHT
 ''' + ONE,
 }  # fmt: skip
+for _name, _dim in (("attends", 3), ("not_attention", -2)):
+    SOURCES[_name] = (
+        HEAD
+        + f"""
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return (q @ k.transpose(-2, -1) / 4.0).softmax(dim={_dim}) @ v
+
+
+def get_inputs():
+    return [torch.randn(2, 4, 8, 16) for _ in range(3)]
+"""
+    )
 NORM = HEAD + '''
 class Model(nn.Module):
     def __init__(self):
@@ -166,6 +179,10 @@ class TestCapture:
 
     def test_a_tensor_of_the_file_is_skipped(self, found):
         assert "neither an input nor part of the module" in found["elsewhere"].reason
+
+    def test_a_softmax_over_the_keys_is_attention_and_one_over_the_queries_is_not(self, found):
+        assert "_scaled_dot_product" in found["attends"].code
+        assert "_scaled_dot_product" not in found["not_attention"].code
 
     def test_train_mode_reaches_the_buffers(self):
         found = capture(NORM, Task(name="t", source=NORM, training=True), Workload(), device="cpu")

@@ -20,6 +20,7 @@ from kernelsmith.propose.rules.compiler.call import (
 )
 from kernelsmith.propose.rules.compiler.capture import Skipped
 from kernelsmith.propose.rules.compiler.reader import read_call
+from kernelsmith.propose.rules.compiler.steps import read_wrapper
 
 
 def read(name: str, **changes: object) -> Call:
@@ -180,3 +181,31 @@ def test_two_products_in_one_call_are_two_steps():
         step.target for step in read("linear_gelu", code=code).steps if isinstance(step, Library)
     ]
     assert targets == ["torch.mm", "torch.addmm"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "copied"),
+    [
+        ("reinterpret_tensor(buf0, (2, 3, 1, 8), (32, 8, 64, 1), 0)", True),
+        ("reinterpret_tensor(buf0, (2, 4, 1, 8), (32, 8, 64, 1), 0)", False),
+        ("reinterpret_tensor(buf0, (2, 3, 8), (32, 8, 1), 0)", False),
+        ("reinterpret_tensor(arg0_1, (2, 3, 1, 8), (32, 8, 64, 1), 0)", False),
+    ],
+    ids=["gappy with a dimension of one", "dense", "gappy without", "of an input"],
+)
+def test_a_part_is_returned_as_a_copy_where_its_strides_are_a_guess(returned, copied):
+    wrapper = read_wrapper(
+        ast.parse(
+            "def call(args):\n"
+            "    arg0_1, = args\n"
+            "    buf0 = empty_strided_cpu((2, 4, 8), (32, 8, 1), torch.float32)\n"
+            f"    return ({returned}, )\n"
+        ),
+        (),
+    )
+    (result,) = wrapper.results
+    last = wrapper.steps[-1]
+    assert isinstance(result, Named if copied else Viewed)
+    assert isinstance(last, Library if copied else Allocate)
+    if copied:
+        assert last.result == result.name

@@ -32,6 +32,31 @@ return (buf0, )
     same(family, family.space.defaults, torch.randn(5, m, k), torch.randn(5, k, n))
 
 
+def test_a_product_that_is_wanted_in_columns_stays_with_the_library():
+    code = wrapper("arg0_1, arg1_1", """
+buf0 = empty_strided_cpu((5, 16, 32), (512, 1, 16), torch.float32)
+extern_kernels.bmm(arg0_1, arg1_1, out=buf0)
+return (buf0, )
+""")  # fmt: skip
+    with pytest.raises(NotRecognised, match="leaves all of it to"):
+        product(code, "torch.bmm(a, b)", (5, 16, 8), (5, 8, 32))
+
+
+def test_the_library_writes_into_memory_that_goes_under_another_shape():
+    code = wrapper("arg0_1, arg1_1, arg2_1", """
+buf0 = empty_strided_cpu((5, 7, 16), (112, 16, 1), torch.float32)
+extern_kernels.bmm(arg0_1, arg1_1, out=buf0)
+buf1 = empty_strided_cpu((315, ), (1, ), torch.float32)
+buf2 = reinterpret_tensor(buf1, (5, 7, 9), (63, 9, 1), 0); del buf1
+extern_kernels.bmm(buf0, arg2_1, out=buf2)
+return (buf2, )
+""")  # fmt: skip
+    shapes = (5, 7, 8), (5, 8, 16), (5, 16, 9)
+    family = product(code, "torch.bmm(torch.bmm(a, b), c)", *shapes, given="a, b, c")
+    assert "out=torch.as_strided(buf1" in family.source(family.space.defaults)
+    same(family, family.space.defaults, *(torch.randn(shape) for shape in shapes))
+
+
 def test_a_linear_layer_packs_its_weight_at_every_call():
     code = wrapper("arg0_1, arg1_1, arg2_1", """
 buf0 = empty_strided_cpu((37, 48), (48, 1), torch.float32)

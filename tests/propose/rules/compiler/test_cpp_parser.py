@@ -53,6 +53,42 @@ def test_a_masked_value_keeps_its_condition():
     assert masked.body
 
 
+MASKED = f"""\
+extern "C"  void  kernel(const float* in_ptr0,
+                       float* out_ptr0)
+{{
+    {loop("x0", 8)}
+    {{
+        auto tmp0 = x0;
+        auto tmp1 = static_cast<int64_t>(4);
+        auto tmp2 = tmp0 >= tmp1;
+        auto tmp3 = in_ptr0[static_cast<int64_t>(x0)];
+        auto tmp4 = [&]
+        {{
+            auto tmp5 = VALUE;
+            return tmp5;
+        }}
+        ;
+        auto tmp6 = tmp2 ? tmp4() : static_cast<decltype(tmp4())>(0.0);
+        auto tmp7 = tmp6 + tmp3;
+        out_ptr0[static_cast<int64_t>(x0)] = tmp7;
+    }}
+}}
+"""
+
+
+def test_a_masked_constant_is_written_where_it_stood():
+    (masked,) = only(simplified(parsed(MASKED.replace("VALUE", "static_cast<float>(1.0)"))), Masked)
+    assert (masked.body, masked.value) == ((), "1.0f")
+
+
+def test_a_masked_value_that_is_there_already_gets_its_name():
+    function = simplified(parsed(MASKED.replace("VALUE", "in_ptr0[static_cast<int64_t>(x0)]")))
+    (masked,) = only(function, Masked)
+    (load,) = [each for each in only(function, Let) if "in_ptr0[" in each.value]
+    assert (masked.body, masked.value) == ((), load.name)
+
+
 def test_what_a_row_hands_on_does_not_go_through_memory():
     function = simplified(parsed(SOFTMAX), scratch=frozenset({"out_ptr0", "out_ptr1"}))
     assert [name for name, _ in function.parameters] == ["in_ptr0", "out_ptr2"]

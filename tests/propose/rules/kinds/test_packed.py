@@ -141,3 +141,11 @@ def test_convolutions_read_in_place_are_left_out_where_the_compiler_was_asked():
     assert [each.space.template for each in found.members] == ["packed"]
     few = Begun(families=Families()).joined(NEIGHBOURS["grouped"], "triton")
     assert [each.space.template for each in few.members] == ["neighbours"]
+
+
+def test_what_the_compiler_wrote_around_a_library_s_convolution_goes_first():
+    written = kinds_for(MIXING["dense"], "triton")
+    other = next(each for each in written if each.space.template != "packed")
+    begun = Begun(families=Families(members=(other,)))
+    names = [each.space.template for each in begun.joined(MIXING["dense"], "triton").members]
+    assert names == [other.space.template, "packed"]

@@ -23,6 +23,7 @@ pytest.importorskip("triton")
 TASKS = [(kind, name) for kind, tasks in PARTS.items() for name in tasks]
 QUICK = [("attention", "gpt"), ("attention", "shared"), ("recurrent", "gru"),
          ("neighbours", "turned"), ("neighbours", "residual")]  # fmt: skip
+PACKED = "packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([7, 6, 4, 4, 1]))\n"
 NEAR = 4e-6
 """Of the largest value: float32 sums of these sizes are off by a tenth of it."""
 
@@ -229,6 +230,8 @@ def test_an_inner_class_is_cut_and_the_model_around_it_stays(pool):
                          init="self.a = nn.GRU(4, 4)\nself.b = nn.LSTM(4, 4)"), "one sort"),
     ("recurrent", a_task("x.add_(1)\nreturn self.a(x)[0]", init="self.a = nn.GRU(4, 4)"),
      "in place"),
+    ("recurrent", a_task(PACKED + "return self.a(packed)[0].data", init="self.a = nn.GRU(4, 4)"),
+     "no recurrent layer"),
     ("neighbours", a_task("return self.a(self.b(x))", init="self.a = nn.Conv1d(8, 8, 3)\n"
                           "self.b = nn.Conv1d(8, 8, 3)"), "Conv1d here"),
     ("neighbours", a_task("return self.a(x)", init="self.a = nn.Conv1d(8, 8, 3, padding='same')"),
@@ -244,3 +247,32 @@ def test_dropout_that_does_something_runs_the_reference():
     family = the_family(PARTS["attention"]["gpt"], "attention", "triton")
     source = family.source(family.space.defaults)
     assert "if self.drop.training and self.drop.p > 0:\n            return self.plain(x)" in source
+
+
+PACKS = {
+    "seen": PACKED + "_, state = self.a(packed)\nreturn self.b(y, state)",
+    "unseen": PACKED + "for one in [packed]:\n    kept = one\n_, state = self.a(kept)\n"
+    "return self.b(y, state)",
+}
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_packed_sequence_goes_through_its_layer_and_a_plain_one_through_the_kernel(pool, name):
+    task = a_task(PACKS[name], init="self.a = nn.LSTM(6, 19)\nself.b = nn.LSTM(6, 19)",
+                  names="x, y", inputs="torch.randn(7, 5, 6), torch.randn(7, 5, 6)")  # fmt: skip
+    check(pool, task, "recurrent", "triton")
+
+
+def test_the_reference_gets_the_arguments_as_they_were_given(pool):
+    task = a_task("x = x + 1\nx = x[0]\nout, _ = self.rnn(x)\nreturn out",
+                  init="self.rnn = nn.GRU(6, 18)", inputs="torch.randn(3, 7, 6)")  # fmt: skip
+    check(pool, task, "recurrent", "triton", kept=True)
+
+
+def test_keys_hidden_by_truth_values_are_hidden_and_rows_without_any_are_zero(pool):
+    task = a_task(
+        "seen = torch.arange(45)[:, None] % 7 != 3\nseen = seen & (torch.arange(45) > 9)\n"
+        "return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)", names="q, k, v",
+        inputs=", ".join(["torch.randn(2, 3, 45, 24)"] * 3))  # fmt: skip
+    check(pool, task, "attention", "triton")
+    check(pool, task, "attention", "cpu")

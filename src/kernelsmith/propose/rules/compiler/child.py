@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from kernelsmith.propose.rules.compiler import paths
+from kernelsmith.propose.rules.compiler.exact_attention import only_exact
 from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 
 Message = dict[str, Any]
@@ -373,6 +374,7 @@ def main() -> None:
     messages = json.loads(sys.stdin.read())
     turn = Turn(next((each["lock"] for each in messages if each.get("lock")), None))
     timed_alone = _times_alone(turn)
+    only_exact()
     for message in messages:
         torch.set_num_threads(int(message["threads"] or torch.get_num_threads()))
         replies.write(json.dumps(answer(message, turn, timed_alone=timed_alone)) + "\n")

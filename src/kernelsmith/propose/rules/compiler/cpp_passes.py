@@ -1,7 +1,7 @@
 """Simplify a kernel's tree: memory that is only passed on, work that a loop need not repeat."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -70,21 +70,19 @@ def _propagated(body: Body, known: Mapping[str, str]) -> Body:
         if isinstance(changed, Let) and _is_constant(changed.value):
             by[changed.name] = wrapped(changed.value)
         elif isinstance(changed, Loop | Masked):
-            changed = replace(changed, body=_propagated(changed.body, by))
-            if isinstance(changed, Masked):
-                inside = _constants(changed.body)
-                changed = replace(changed, value=renamed(changed.value, inside))
-            found.append(changed)
+            found.append(_inside(changed, partial(_propagated, known=by)))
         else:
             found.append(changed)
     return tuple(found)
 
 
-def _constants(body: Body) -> dict[str, str]:
-    return {
-        each.name: wrapped(each.value)
-        for each in body if isinstance(each, Let) and _is_constant(each.value)
-    }  # fmt: skip
+def _inside(each: Loop | Masked, change: Callable[[Body], Body]) -> Loop | Masked:
+    """Another body; what a masked one ends in is changed with it, as its last statement."""
+    if isinstance(each, Loop):
+        return replace(each, body=change(each.body))
+    *body, last = change((*each.body, Gather(name="", value=each.value)))
+    assert isinstance(last, Gather)
+    return replace(each, body=tuple(body), value=last.value)
 
 
 def _one(statement: Statement, by: Mapping[str, str]) -> Statement:
@@ -216,7 +214,7 @@ def _common(body: Body, known: Mapping[str, str]) -> Body:
             have = {text: name for text, name in have.items() if not _reads(text, touched)}
             fits = {text: name for text, name in have.items()
                     if not isinstance(each, Loop) or each.variable not in names(text)}  # fmt: skip
-            each = replace(each, body=_common(each.body, fits))
+            each = _inside(each, partial(_common, known=fits))
         elif isinstance(each, Store):
             have = {text: name for text, name in have.items() if not _reads(text, {each.pointer})}
         found.append(each)

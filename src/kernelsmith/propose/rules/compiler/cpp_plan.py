@@ -99,8 +99,9 @@ def _followed(step: Step, known: Mapping[str, Named | Viewed]) -> Step:
             if out is not None and out in known:
                 root = known[out]
                 if isinstance(root, Viewed):
-                    raise NotRecognised("the compiler lets the library write into a part")
-                out = root.name
+                    keywords, out = (*keywords, ("out", root)), None
+                else:
+                    out = root.name
             return replace(
                 step, out=out, operands=tuple(_resolved(each, known) for each in operands),
                 keywords=tuple((key, _resolved(value, known)) for key, value in keywords),

@@ -96,7 +96,7 @@ class _Reader:
                     if isinstance(target, ast.Name) and target.id in self._tensors:
                         self._made.steps.append(Drop(name=target.id))
             case ast.Return(value=ast.Tuple(elts=elements)):
-                self._made.results = [self.operand(each) for each in elements]
+                self._made.results = [self._result(self.operand(each)) for each in elements]
             case ast.Assign(targets=[target], value=ast.Name(id="args")):
                 self._arguments(target)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -107,6 +107,24 @@ class _Reader:
                 pass
             case _:
                 raise Unreadable(f"the compiler's text does `{ast.unparse(node)[:80]}`")
+
+    def _result(self, found: Operand) -> Operand:
+        """What is returned; a part of something larger may have to be copied.
+
+        The compiler guesses eager's stride of a dimension of one element, and guesses otherwise
+        than eager does. Only in a dense tensor does nobody see that.
+        """
+        if not isinstance(found, Viewed) or found.name in self._made.names:
+            return found
+        if 1 not in found.shape or _is_dense(found):
+            return found
+        name = f"result{len(self._made.steps)}"
+        dense = ("memory_format", Verbatim(text="torch.contiguous_format"))
+        self._made.steps.append(
+            Library(target="torch.ops.aten.clone.default", operands=(found,), keywords=(dense,),
+                    result=name)
+        )  # fmt: skip
+        return Named(name=name)
 
     def _arguments(self, target: ast.expr) -> None:
         elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
@@ -242,6 +260,16 @@ class _Reader:
         if not isinstance(found, Named):
             raise Unreadable(f"the compiler views `{ast.unparse(base)[:80]}`")
         return Viewed(name=found.name, shape=shape, stride=stride, offset=offset)
+
+
+def _is_dense(view: Viewed) -> bool:
+    """Whether its elements fill their span, in any order."""
+    size = 1
+    for stride, extent in sorted(zip(view.stride, view.shape, strict=True)):
+        if extent != 1 and stride != size:
+            return False
+        size *= extent
+    return True
 
 
 def _ints(node: ast.expr) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ they stand for has not changed; statements that nobody needs any more are left o
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.graph import NotRecognised
@@ -51,13 +51,19 @@ class Place:
         """Statements of ``forward``."""
         return self.function.body
 
-    @property
-    def plain(self) -> str:
-        """A call of the reference with the same arguments."""
-        names = [each.arg for each in self.function.args.args]
+    def plain(self, kept: Mapping[str, str]) -> str:
+        """A call of the reference with the same arguments, some kept under other names."""
+        names = [kept.get(each.arg, each.arg) for each in self.function.args.args]
         if self.is_function:
             return f"plain({', '.join(names)})"
         return f"self.plain({', '.join(names[1:])})"
+
+    def _kept(self) -> dict[str, str]:
+        """Names for arguments that ``forward`` gives another value on its way."""
+        changed = set[str]().union(*map(bound, self.body))
+        return {
+            each.arg: f"given_{each.arg}" for each in self.function.args.args if each.arg in changed
+        }
 
     def made(self, node: ast.expr) -> ast.expr | None:
         """What the constructor sets ``self.name`` to."""
@@ -144,17 +150,19 @@ class Place:
 
     def rewritten(self, cuts: Sequence[Cut]) -> tuple[str, ...]:
         """The lines of ``forward`` with these parts replaced; what nobody needs is left out."""
-        body: list[ast.stmt] = []
+        kept = self._kept()
+        plain = self.plain(kept)
+        body = ast.parse("\n".join(f"{new} = {old}" for old, new in kept.items())).body
         for i, statement in enumerate(self.body):
             here = [each for each in cuts if each.at == i]
             for cut in here:
-                body += ast.parse("\n".join(cut.lines).replace("{plain}", self.plain)).body
+                body += ast.parse("\n".join(cut.lines).replace("{plain}", plain)).body
             if any(cut.node is None for cut in here):
                 continue
             swap = {id(cut.node): cut.name for cut in here}
             body.append(_Swap(swap).copied(statement))
-        kept = without_dead(body)
-        return tuple(line for each in kept for line in ast.unparse(each).split("\n"))
+        live = without_dead(body)
+        return tuple(line for each in live for line in ast.unparse(each).split("\n"))
 
 
 class _Swap(ast.NodeTransformer):

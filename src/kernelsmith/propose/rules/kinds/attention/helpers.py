@@ -53,7 +53,10 @@ def library_attention(q, k, v, attn_mask=None, scale=None, enable_gqa=False):
     if attn_mask is None:
         out = attend(q, k.transpose(-2, -1), v, scale=scale)
     elif attn_mask.dtype is torch.bool:
-        return None  # rows without any key are zero here, and only here
+        hidden = torch.zeros_like(attn_mask, dtype=q.dtype).masked_fill_(~attn_mask, -torch.inf)
+        out = attend(q, k.transpose(-2, -1), v, scale=scale, bias=hidden)
+        if out is not None:  # rows without any key are zero here, and only here
+            out.masked_fill_(~attn_mask.any(-1, keepdim=True), 0.0)
     else:
         out = attend(q, k.transpose(-2, -1), v, scale=scale, bias=attn_mask)
     return out.flatten(1, 2) if grouped and out is not None else out

@@ -3,6 +3,8 @@
 HEAD = '''\
 def sequence(layer, x, state=None):
     """As the layer itself: all outputs and the last state; none where the kernel cannot do it."""
+    if not isinstance(x, torch.Tensor):  # packed, and nothing for the kernel
+        return layer(x, state)
     many = {"LSTM": 4, "GRU": 3}.get(layer.mode, 1)
     weights = [*layer.parameters()]
     if x.dim() != 3 or x.dtype not in %s or any(w.dtype is not x.dtype for w in weights):
