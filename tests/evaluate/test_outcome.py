@@ -9,7 +9,7 @@ import torch
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.checks.answer import Answer
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.outcome import Examiner, Trial
+from kernelsmith.evaluate.outcome import Examiner, Trial, check_form
 from kernelsmith.evaluate.tensors import Spec, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Launches
 
@@ -121,3 +121,32 @@ def test_what_computes_in_the_precision_that_the_task_allows_meets_no_tighter_to
         examined(product, low, x)
     with pytest.raises(ProgramFailed):
         examined(product, low * 1.2, x, compute_dtype="bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "its", "said"),
+    [
+        ((2, 1, 3), (6, 6, 1), (6, 99, 1), ""),
+        ((2, 1, 3), (6, 6, 1), (3, 99, 1), ""),
+        ((2, 1, 3), (6, 6, 1), (8, 6, 1), "gappy strides"),
+        ((2, 2, 3), (12, 6, 1), (12, 4, 1), "gappy strides"),
+    ],
+)
+def test_only_strides_that_lead_somewhere_are_compared(shape, strides, its, said):
+    eager = np.lib.stride_tricks.as_strided(
+        np.zeros(40, np.float32), shape, [4 * s for s in strides]
+    )
+    answer = Answer(path="out", exact=Tensor("float64", eager.astype(np.float64)),
+                    eager=Tensor("float32", eager))  # fmt: skip
+    answers = Answers(
+        tree={"t": 0}, outputs=(answer,), aliases=(None,), mutated=(), buffers=(), exact=True
+    )
+    launches = Launches(
+        tree={"t": 0}, specs=(Spec(dtype="float32", shape=shape, strides=its),), addresses=((1,),),
+        elapsed_us=1.0, waited_us=0.0,
+    )  # fmt: skip
+    if not said:
+        check_form(launches, answers)
+        return
+    with pytest.raises(ProgramFailed, match=said):
+        check_form(launches, answers)
