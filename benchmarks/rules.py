@@ -24,7 +24,7 @@ from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
 from benchmarks.rules_remote import RemoteRules
-from benchmarks.rules_tasks import Chosen, of_folder, of_kernelbench
+from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
 from kernelsmith.propose.rules.families import Begun
 from kernelsmith.run.captures import capturing
 from kernelsmith.run.config import RunConfig
@@ -152,7 +152,7 @@ def jobs(
             if chosen.left_out:
                 return {"task": chosen.path.stem, "steps": [], "compile": {},
                         "left_out": chosen.left_out, "seconds": 0.0}  # fmt: skip
-            families = folder / f"families-{chosen.key.replace('/', '-')}"
+            families = folder / f"families-{file_name(chosen.key)}"
             if not args.live:
                 families.write_bytes(store.get(chosen.key))
             asked = {

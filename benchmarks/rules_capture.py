@@ -25,7 +25,7 @@ from threading import Event, Lock
 from benchmarks.report import ROOT, say
 from benchmarks.rules_process import Done, bounded
 from benchmarks.rules_seed import NOTHING, seeded
-from benchmarks.rules_tasks import Chosen
+from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
 
@@ -108,7 +108,7 @@ class Asking:
     def seed(self, chosen: Chosen, mode: str) -> Path:
         """Where the files of one task go."""
         assert self.seeds is not None
-        return self.seeds / f"{chosen.key.replace('/', '-')}-{mode}"
+        return self.seeds / f"{file_name(chosen.key)}-{mode}"
 
 
 def captures(tasks: Sequence[Chosen], store: Store, how: Asking) -> Iterator[Chosen]:

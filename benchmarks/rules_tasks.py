@@ -33,6 +33,11 @@ class Chosen:
         return replace(task, structure=self.structure) if self.structure else task
 
 
+def file_name(key: str) -> str:
+    """A key as part of a file's name."""
+    return key.replace("/", "-")
+
+
 def of_kernelbench(
     checkout: Path, levels: list[int], *, parity: str = "all", sample: bool = False
 ) -> list[Chosen]:

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
 from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged
-from benchmarks.rules_tasks import Chosen
+from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.bench.compiled import Compilers, compiling
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
@@ -109,7 +109,7 @@ class Worker:
         record["optimised_s"] = round(time.monotonic() - begun, 2)
         record |= _best(result.best, result.confirmed, steps)
         if result.best is not None and asked["sources"]:
-            name = f"{asked['key'].replace('/', '-')}.py"
+            name = f"{file_name(asked['key'])}.py"
             Path(asked["sources"], name).write_text(result.best.candidate.source)
         send(record)
 

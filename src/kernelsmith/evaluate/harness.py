@@ -2,9 +2,8 @@
 
 import random
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from kernelsmith import __version__
@@ -30,6 +29,7 @@ from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
 from kernelsmith.evaluate.measure import Measurement, Stopwatch
 from kernelsmith.evaluate.outcome import Trial
 from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import EPSILON
 from kernelsmith.evaluate.trials import (
     check,
@@ -61,7 +61,7 @@ class _Findings:
     kernels: tuple[Kernel, ...] = ()
     rooflines: list[Roofline] = field(default_factory=list)
     log: tuple[tuple[str, str], ...] = ()
-    spent: dict[str, float] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
 
     def add(self, measured: Measurement) -> None:
         """Take over what the clock said besides times."""
@@ -74,14 +74,6 @@ class _Findings:
         self.kernels = measured.kernels or self.kernels
         self.log = measured.log or self.log
         self.rooflines += [measured.roofline] if measured.roofline is not None else []
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            self.spent[name] = self.spent.get(name, 0.0) + time.monotonic() - begun
 
 
 class Judge:
@@ -175,7 +167,7 @@ class Judge:
         for workload in task.workloads:
             if workload.held_out:
                 continue
-            with findings.stage("time"):
+            with findings.spent.on("time"):
                 stopwatch = clock(
                     self._backend, self._oracle, task, workload,
                     open_baseline=self._opener_of_baseline(baseline),
@@ -207,7 +199,7 @@ class Judge:
         examine = getattr(self._backend, "examined", None)
         if not self._settings.sanitize or examine is None:
             return
-        with findings.stage("sanitize"):
+        with findings.spent.on("sanitize"):
             for tool, said, clean in examine(self._task, candidate):
                 findings.log = (*findings.log, (tool, said))
                 if not clean:
@@ -219,23 +211,23 @@ class Judge:
         look = getattr(self._backend, "profiled", None)
         if not self._settings.sanitize or look is None:
             return
-        with findings.stage("profile"):
+        with findings.spent.on("profile"):
             for each in look(self._task, candidate):
                 findings.log = (*findings.log, (f"ncu {each.kernel[:80]}", str(each)))
 
     def _check(self, candidate: Candidate, workload: Workload, findings: _Findings) -> None:
         task = self._task
-        with findings.stage("reference"):
+        with findings.spent.on("reference"):
             setup = self._oracle.workload(workload, self._draw())
             trials = draw_trials(self._oracle, task, self._settings, self._draw)
             kept = enumerate(trials[0].answers.kept)
             self._spared = frozenset(position for position, own in kept if own)
             is_random = refuse_random(self._oracle, task, trials[0])
             self._label(workload, setup, trials, findings)
-        with findings.stage("build"):
+        with findings.spent.on("build"):
             lane = self._open(candidate, setup)
         try:
-            with findings.stage("check"):
+            with findings.spent.on("check"):
                 if is_random:
                     found = check_statistic(lane, self._oracle, workload, trials[0].inputs)
                 else:
@@ -251,7 +243,7 @@ class Judge:
             if lane.prepares and task.weights is Weights.STATIC:
                 findings.labels[LabelName.PREPARED] = "prepare() ran once, outside the clock"
             if self._settings.robust and workload is task.workloads[0]:
-                with findings.stage("robust"):
+                with findings.spent.on("robust"):
                     self._robust(lane, findings)
         finally:
             findings.output = lane.output or findings.output

@@ -31,12 +31,12 @@ from kernelsmith.evaluate.cuda.sides import (
     Uncapturable,
     furthest,
 )
-from kernelsmith.evaluate.cuda.spent import Spent
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
 from kernelsmith.evaluate.priority import prompt
 from kernelsmith.evaluate.settings import Settings
+from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.spot import SpotCheck
 from kernelsmith.evaluate.timing.sampling import batch_size
 from kernelsmith.evaluate.timing.statistics import speedup

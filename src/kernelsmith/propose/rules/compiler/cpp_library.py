@@ -347,23 +347,14 @@ def _tensor(operand: Operand, known: Mapping[str, Tensor]) -> Tensor | None:
     return None
 
 
-def _in_rows(out: Tensor | None) -> bool:
-    """Whether it is known to lie row by row, as our products write it."""
-    size = 1
-    for extent, stride in reversed(list(zip(out.shape, out.stride, strict=True)) if out else ()):
-        if extent != 1 and stride != size:
-            return False
-        size *= extent
-    return out is not None
-
-
 def _own(step: Library, known: Mapping[str, Tensor], call: Call) -> Own | None:
     given = [_tensor(each, known) for each in step.operands]
     if any(each is not None and each.dtype != "float32" for each in given):
         return None
     if step.target in ("torch.mm", "torch.bmm", "torch.addmm"):
-        rows = _in_rows(known.get(step.out or ""))
-        return (_product(step, given) or _planes(step, given)) if rows else None
+        out = known.get(step.out or "")  # our products write row by row
+        dense = out is not None and out.is_dense
+        return (_product(step, given) or _planes(step, given)) if dense else None
     if step.target == "torch.ops.aten.cumsum.default":
         return _scan(step, given)
     if step.target == "torch.ops.aten.topk.default":

@@ -1,8 +1,8 @@
-"""Seconds of a measurement by what they went to."""
+"""Seconds of a judgement by what they went to."""
 
 import pytest
 
-from kernelsmith.evaluate.cuda.spent import Spent
+from kernelsmith.evaluate.spent import Spent
 
 
 def test_what_is_done_twice_is_added_up_also_where_it_fails():

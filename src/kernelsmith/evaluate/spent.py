@@ -1,7 +1,7 @@
-"""Where the seconds of a measurement go: the device is held meanwhile, and others wait for it."""
+"""Where the seconds of a judgement go."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from contextlib import contextmanager
 
 
@@ -19,6 +19,10 @@ class Spent:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - begun
+
+    def items(self) -> ItemsView[str, float]:
+        """Seconds, in the order in which they began to be counted."""
+        return self._seconds.items()
 
     def total_s(self, *, without: str) -> float:
         """Of all but one."""
