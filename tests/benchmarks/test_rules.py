@@ -122,6 +122,16 @@ def test_odd_and_even_tasks_are_kept_apart_and_levels_take_turns(tmp_path):
     assert {int(each.key.partition("/")[2]) % 2 for each in sample} == {0}
 
 
+def test_a_package_that_is_missing_here_does_not_change_the_sample(tmp_path):
+    checkout = a_checkout(tmp_path)
+    here = of_kernelbench(checkout, [1], sample=True)
+    path = checkout / "KernelBench" / "level1" / "2_Some.py"
+    path.write_text("import no_such_package\n" + TASK)
+    there = of_kernelbench(checkout, [1], sample=True)
+    assert [each.key for each in there] == [each.key for each in here]
+    assert there[0].left_out == "needs no_such_package"
+
+
 def test_turns_keep_everyone():
     tasks = [Chosen(key=f"level{i % 2 + 1}/{i}", path=Path()) for i in range(9)]
     assert sorted(each.key for each in in_turns(tasks)) == sorted(each.key for each in tasks)

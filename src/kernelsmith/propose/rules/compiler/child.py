@@ -18,6 +18,7 @@ import torch
 
 from kernelsmith.propose.rules.compiler import paths
 from kernelsmith.propose.rules.compiler.exact_attention import only_exact
+from kernelsmith.propose.rules.compiler.tuning import launched, tuned
 from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 
 Message = dict[str, Any]
@@ -54,7 +55,7 @@ class Capture:
         self._graphs = 0
         self._scope: dict[str, object] = {}
         self._made_with: list[tuple[str, str]] = []
-        self._before = len(_modules())
+        self._launched: list[Any] = []
         self._left = float(message["measure_s"])
         self._measures = self._left > 0
 
@@ -87,7 +88,7 @@ class Capture:
             "made_with": self._made_with,
             "assigned": assigned,
             "constants": self._constants,
-            "tuned": _tuned(_modules()[self._before :]) if self._measures else {},
+            "tuned": tuned(self._launched),
             "torch": torch.__version__,
         }
 
@@ -217,7 +218,8 @@ class Capture:
         with nullcontext() if self._timed_alone and self._turn.counts else _only_one():
             self._arm()
             try:
-                with nullcontext() if self._timed_alone else self._turn.held(alone=True):
+                alone = nullcontext() if self._timed_alone else self._turn.held(alone=True)
+                with alone, launched() as self._launched:
                     return list(compiled(*given))
             except BaseException:  # the text is good all the same; only the choice is not known
                 return None
@@ -291,29 +293,6 @@ def _constants() -> Iterator[dict[str, object]]:
             "dtype": str(tensor.dtype).removeprefix("torch."),
             "values": tensor.detach().cpu().flatten().tolist(),
         }  # fmt: skip
-
-
-def _modules() -> list[Any]:
-    """The modules that Inductor has loaded so far."""
-    from torch._inductor.codecache import PyCodeCache
-
-    found = getattr(PyCodeCache, "modules", [])
-    return list(found.values() if isinstance(found, dict) else found)
-
-
-def _tuned(modules: list[Any]) -> dict[str, dict[str, int]]:
-    """What each kernel was launched with, once the compiler had measured its choices."""
-    found: dict[str, dict[str, int]] = {}
-    for module in modules:
-        for name, kernel in vars(module).items():
-            launchers = getattr(kernel, "launchers", None)
-            if isinstance(launchers, list) and len(launchers) == 1:
-                chosen = launchers[0].config
-                sizes = {k: v for k, v in chosen.kwargs.items() if isinstance(v, int)}
-                found[name] = sizes | {
-                    "num_warps": chosen.num_warps, "num_stages": chosen.num_stages,
-                }  # fmt: skip
-    return found
 
 
 def _modal(model: Any, source: str) -> bool:

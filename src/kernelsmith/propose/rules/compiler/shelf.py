@@ -31,7 +31,8 @@ from kernelsmith.propose.rules.compiler.capture import (
 Ask = Callable[[Sequence[Request]], Sequence[Captured | Skipped]]
 logger = logging.getLogger(__name__)
 _SCHEMA = "capture/1"
-_CODE = ("capture.py", "child.py", "exact_attention.py", "paths.py", "turns.py")
+_CODE = ("capture.py", "child.py", "exact_attention.py", "paths.py", "tuning.py",
+         "turns.py")  # fmt: skip
 _PASSING = ("out of memory", "took more than", "ended early", "no GPU here", "No space left")
 """Reasons that may be gone by tomorrow: kept for the run that met them, and for no other."""
 
