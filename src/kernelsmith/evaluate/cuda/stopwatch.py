@@ -476,7 +476,7 @@ class DeviceStopwatch:
     def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline:
         with self._backend.exclusive():
             needed, operations = self._oracle.needs(self._workload, self._draw)
-        speeds = self._backend.speeds(self._oracle)
+            speeds = self._backend.speeds(self._oracle)
         batch = self._set_bytes * (self._count or 1)
         found = roofline(timing, needed, operations, batch, speeds)
         if said := impossible(timing.median_us, found.floor_us):
