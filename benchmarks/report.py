@@ -118,9 +118,13 @@ def commit() -> str:
 
 
 def without_paths(text: str, *, limit: int = 300) -> str:
-    """Shorten to one line that names no folder of this machine."""
+    """Shorten to one line that names no folder of this machine; an error's end says what it is."""
     line = " ".join(text.split())
-    return re.sub(r"(?<![\w.])/(?!proc\b)[\w.+@-]+(?:/[\w.+@<>-]+)+", _last_part, line)[:limit]
+    line = re.sub(r"(?<![\w.])/(?!proc\b)[\w.+@-]+(?:/[\w.+@<>-]+)+", _last_part, line)
+    if len(line) <= limit:
+        return line
+    begin = limit // 3
+    return f"{line[:begin]} ... {line[begin + 5 - limit :]}"
 
 
 def command(name: str, args: argparse.Namespace) -> str:

@@ -217,15 +217,16 @@ def main() -> None:
     if args.sources:
         args.sources.mkdir(parents=True, exist_ok=True)
     ledger = Ledger("rules", args, summarise)
-    ledger.note(evaluations=args.evaluations)
-    if args.kernelbench:
-        ledger.note(kernelbench=checkout_commit(args.kernelbench))
     if not args.show:
+        ledger.note(evaluations=args.evaluations)
+        if args.kernelbench:
+            ledger.note(kernelbench=checkout_commit(args.kernelbench))
         _judge(tasks, store, ledger, args, modes, until=until)
     summary = summarise(ledger.records)
     print(per_task(ledger.records), tables(summary), sep="\n\n")
     curve(summary, args.figure or ledger.path.with_suffix(".svg"))
-    say(f"wrote {ledger.path.name}")
+    if not args.show:
+        say(f"wrote {ledger.path.name}")
 
 
 def _judge(

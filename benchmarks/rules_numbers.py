@@ -90,7 +90,8 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
                 {k: r for k, r in records.items() if not is_degenerate(r)}, way
             ),
         }
-        if any(_call(way(each)) for each in records.values()):
+        timed = [ratio for each in records.values() if (ratio := way(each)) is not None]
+        if timed and all(_call(each) for each in timed):  # a quick look leaves plain calls out
             found[name]["call"] = _by_level(records, lambda r, way=way: _call(way(r)))  # type: ignore[misc]
     found["degenerate"] = sorted(key for key, r in records.items() if is_degenerate(r))
     most = max((len(each["steps"]) for each in records.values()), default=0)

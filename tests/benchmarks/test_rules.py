@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from benchmarks.report import without_paths
 from benchmarks.rules_capture import Store
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import best_within, is_degenerate, metrics, summarise
@@ -82,6 +83,20 @@ def test_gain_grows_with_evaluations_and_never_shrinks():
 def test_the_compiler_stands_beside_the_rules():
     found = summarise({"level3/2": a_record(2.0, compiled=1.5)})
     assert found["compile default"]["all"]["level3"]["average"] == pytest.approx(1.5)
+
+
+def test_plain_calls_have_a_table_only_where_all_were_measured():
+    both, one = a_record(2.0, compiled=1.5), a_record(2.0, compiled=1.5)
+    both["compile"]["default"]["call"] = a_ratio(1.4)
+    assert "call" not in summarise({"level1/1": both, "level1/2": one})["compile default"]
+    assert "call" in summarise({"level1/1": both})["compile default"]
+
+
+def test_a_long_error_keeps_its_end_which_says_what_it_is():
+    said = without_paths("File program.py " * 60 + "torch.OutOfMemoryError: 8.0 GiB")
+    assert len(said) == 300
+    assert said.startswith("File program.py")
+    assert said.endswith("torch.OutOfMemoryError: 8.0 GiB")
 
 
 def test_tables_and_figure_show_all_of_it(tmp_path):

@@ -17,6 +17,10 @@ class Device:
     sandbox: str = "none"
     """Which protections were in force while the candidate ran."""
 
+    def is_like(self, other: "Device") -> bool:
+        """Whether a speed-up measured there says what it would be here."""
+        return (self.kind, self.name, self.cores) == (other.kind, other.name, other.cores)
+
     def __str__(self) -> str:
         cores = f", {self.cores} cores" if self.cores else ""
         return f"{self.name} ({self.kind}{cores})"

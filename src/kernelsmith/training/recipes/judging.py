@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from kernelsmith.domain.candidate import Candidate, CandidateId
-from kernelsmith.domain.evaluation import Evaluation
+from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief
 from kernelsmith.errors import EvaluationLost
@@ -167,7 +167,11 @@ async def tried(
     form: Form, evaluate: "Callable[[Task, Candidate], Awaitable[Evaluation]]", brief: Brief,
     reply: str, *, cut_off: bool = False,
 ) -> Trial:  # fmt: skip
-    """Read one reply and have it judged; the same for every trainer, here and on clusters."""
+    """Read one reply and have it judged; the same for every trainer, here and on clusters.
+
+    A parent that was judged on another kind of device is judged again where its child is, and only
+    once: a gain is the ratio of two speed-ups, and these are of one machine.
+    """
     parent = brief.parent
     shown = tuple(each.evaluation for each in (*brief.inspirations, *brief.failures))
     usual = Trial(
@@ -181,6 +185,9 @@ async def tried(
     candidate = Candidate(backend=brief.backend, source=source, parent=above)
     try:
         evaluation = await evaluate(brief.task, candidate)
+        passed = evaluation.verdict is Verdict.PASSED
+        if parent and passed and not evaluation.device.is_like(parent.evaluation.device):
+            usual = replace(usual, parent=await evaluate(brief.task, parent.candidate))
     except EvaluationLost as error:
         return replace(usual, rejection="", lost=str(error) or "lost", source=source)
     return replace(usual, rejection="", evaluation=evaluation, source=source)
