@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.compiled_families import (
     expected_gain,
     from_compiler,
     ordered,
+    reseeded,
 )
 from kernelsmith.propose.rules.compiler.capture import AUTOTUNE, DEFAULT, Request, Skipped
 from kernelsmith.propose.rules.families import Families
@@ -68,6 +69,15 @@ def test_a_product_begins_as_our_own_and_goes_on_with_the_librarys():
     for source in sources:
         ast.parse(source)
     assert len(set(sources)) == 2
+
+
+def test_a_librarys_product_with_hardly_anything_behind_it_comes_last():
+    space = family().family.space
+    own = [(("product", "tiles"),)]
+    assert reseeded(space, own).seeds[1] == (("product", "library"),)
+    late = reseeded(space, own, decoy=True).seeds
+    assert late[-1] == (("product", "library"),)
+    assert (("product", "tiles"),) in late[:-1]
 
 
 def test_forms_options_and_schedules_take_turns_after_that():

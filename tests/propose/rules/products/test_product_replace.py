@@ -20,8 +20,9 @@ from product_interpreter import run
 
 from kernelsmith.propose.rules.compiler.call import Call, Drop, Launch, Library, Named, Viewed
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.products.choose import SEEDS
+from kernelsmith.propose.rules.products.choose import SEEDS, best_way
 from kernelsmith.propose.rules.products.replace import (
+    library_share,
     product_parameters,
     product_seeds,
     product_sites,
@@ -166,6 +167,44 @@ def test_a_pointwise_convolution_is_a_product_over_channels(interpreting, channe
 
 def test_a_convolution_over_neighbours_is_left_alone():
     assert product_sites(a_convolution(kernel=3)) == ()
+
+
+def with_convolution(dtype="float32"):
+    """A linear layer in the same call as a convolution over neighbours."""
+    layer, conv = linear_relu(), a_convolution(kernel=3)
+    images = [replace(each, name=f"c_{each.name}", dtype=dtype)
+              for each in conv.arguments]  # fmt: skip
+    (step,) = conv.steps
+    named = (Named(name="c_x"), Named(name="c_w"))
+    step = replace(step, operands=named, result="c_out", keywords=())
+    return replace(layer, arguments=(*layer.arguments, *images), steps=(step, *layer.steps))
+
+
+def test_beside_a_convolution_in_tf32_no_planes_are_proposed_that_the_judge_would_refuse():
+    call = with_convolution()
+    (ways,) = [each.choices for each in product_parameters(call) if each.name == "product"]
+    assert ways == ("auto", "tiles", "library")
+    tried = {dict(seed).get("product", "auto") for seed in product_seeds(call)}
+    assert tried == {"auto", "tiles"}
+    large = replace(
+        product_sites(call)[0].found.product, m=4096, n=4096, k=4096, a=(0, 4096, 1),
+        b=(0, 1, 4096), c=(0, 4096, 1),
+    )  # fmt: skip
+    assert best_way(large, fused=True) == "tiles"
+    assert best_way(replace(large, beside_tf32=False), fused=True) == "planes"
+
+
+def test_a_convolution_of_halves_changes_nothing():
+    (site,) = product_sites(with_convolution("float16"))
+    assert not site.found.product.beside_tf32
+
+
+def test_the_share_of_the_library_falls_with_what_else_there_is_to_do():
+    alone = library_share(linear_relu())
+    kernel = linear_relu().kernels[0]
+    heavier = replace(kernel, sizes=(("x", 1000 * M * N),))
+    assert 0 < library_share(replace(linear_relu(), kernels=(heavier,))) < alone < 1
+    assert library_share(a_convolution(kernel=3)) == 0
 
 
 def test_products_of_the_library_stay_where_they_are_wanted():

@@ -20,7 +20,7 @@ from kernelsmith.propose.rules.space import Parameter, Parameters
 _MULTIPROCESSORS = 132
 _LIBRARY, _TILES, _PLANES = 51e6, 63e6, 170e6
 """FLOP per microsecond: cuBLAS in float32, ``bf16x6`` in tiles, ``fp16x3`` from planes."""
-_BYTES = 4.2e6
+BYTES = 4.2e6
 """Bytes per microsecond that splitting moves."""
 _EXTRA_US = 8.0
 """Two launches more than a library call has, and tiles that fill no wave."""
@@ -37,7 +37,7 @@ def parameters(products: Sequence[Product]) -> tuple[Parameter, ...]:
     kernel = f"product_{flop.index(max(flop))}"
     exact = [each for each in products if each.dtype not in HALF]
     ways: tuple[str, ...] = ("auto", "planes", "mixed", "tiles", "library")
-    if not exact:
+    if not exact or any(each.beside_tf32 for each in exact):
         ways = ("auto", "tiles", "library")
     made = [
         Parameter(name="product", choices=ways, default="auto", ordered=False, lever=Lever.PRODUCT,
@@ -120,9 +120,9 @@ def expected_us(product: Product, way: str) -> float:
     p = product
     apart = (1 if p.a[0] == 0 else p.batch) * p.m * p.k
     apart += (1 if p.b[0] == 0 else p.batch) * p.n * p.k
-    moved = 4 * (apart + p.batch * p.m * p.n) / _BYTES
+    moved = 4 * (apart + p.batch * p.m * p.n) / BYTES
     if way == "planes":
-        return 8 * apart / _BYTES + max(p.flop / _PLANES, moved) + _EXTRA_US
+        return 8 * apart / BYTES + max(p.flop / _PLANES, moved) + _EXTRA_US
     rate = _LIBRARY if way == "library" else _TILES
     if p.tf32:
         rate *= 4
@@ -140,7 +140,8 @@ def best_way(product: Product, *, fused: bool) -> str:
         return "library"
     if p.dtype in HALF or p.tf32:
         return "tiles" if fused else "library"
-    return min(("planes", "tiles"), key=lambda way: expected_us(p, way))
+    ways = ("tiles", "library") if p.beside_tf32 else ("planes", "tiles")
+    return min(ways, key=lambda way: expected_us(p, way))
 
 
 def scheduled(

@@ -26,6 +26,10 @@ class Product:
     out: str = "float32"
     tf32: bool = False
     """Whether eager computes it in TF32 by default: convolutions."""
+    beside_tf32: bool = False
+    """Whether a convolution of the same call is computed in TF32. The result is then no more exact
+    than that, nobody can tell halves that lose nothing from halves that do, and the judge refuses
+    what it can't tell: planes that one kernel makes and another one multiplies."""
 
     @property
     def flat(self) -> bool:

@@ -108,6 +108,14 @@ def _broadcast(bias: Tensor, c: Tensor) -> tuple[int, int, int] | None:
     return found[0], found[1], found[2]
 
 
+def runs_in_tf32(step: Library, tensors: Tensors) -> bool:
+    """Whether it is a convolution of float32, which torch computes in TF32 where it can."""
+    if step.target not in _CONVOLUTIONS or not step.operands:
+        return False
+    x = tensors.of(step.operands[0])
+    return x is None or x.dtype not in HALF
+
+
 def _convolution(step: Library, tensors: Tensors) -> Found | None:
     """A convolution with a kernel of one point: a product over channels."""
     if step.result is None or step.shape is None or step.stride is None:

@@ -1,5 +1,6 @@
 """Library products of a call, replaced by kernels of our own with what follows fused in."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,11 +18,17 @@ from kernelsmith.propose.rules.compiler.call import (
     Verbatim,
     Viewed,
 )
-from kernelsmith.propose.rules.products.choose import parameters, scheduled, seeds
+from kernelsmith.propose.rules.products.choose import (
+    BYTES,
+    expected_us,
+    parameters,
+    scheduled,
+    seeds,
+)
 from kernelsmith.propose.rules.products.epilogue import Epilogue, Store, read_epilogue
 from kernelsmith.propose.rules.products.plan import Operands, write
 from kernelsmith.propose.rules.products.product import Product, Schedule
-from kernelsmith.propose.rules.products.recognise import Found, product_of
+from kernelsmith.propose.rules.products.recognise import Found, product_of, runs_in_tf32
 from kernelsmith.propose.rules.products.tensors import Tensors, operands_of
 from kernelsmith.propose.rules.space import Parameter, Parameters
 
@@ -47,14 +54,32 @@ class Site:
 
 def product_sites(call: Call) -> tuple[Site, ...]:
     """All library products of a call, with the epilogues that they could have."""
-    tensors, sites = Tensors(call), []
+    tensors, sites, tf32 = Tensors(call), list[Site](), False
     for at, step in enumerate(call.steps):
         if isinstance(step, Library):
+            tf32 = tf32 or runs_in_tf32(step, tensors)
             found = product_of(step, tensors)
             if found is not None:
                 sites.append(_with_epilogue(call, at, found))
         tensors.follow(step)
-    return tuple(sites)
+    return tuple(_beside_tf32(each) for each in sites) if tf32 else tuple(sites)
+
+
+def _beside_tf32(site: Site) -> Site:
+    product = replace(site.found.product, beside_tf32=True)
+    return replace(site, found=replace(site.found, product=product))
+
+
+def library_share(call: Call) -> float:
+    """How much of a call's time is the library's products, by what they and kernels should take."""
+    products = sum(expected_us(each.found.product, "library") for each in product_sites(call))
+    launched = [step.kernel for step in call.steps if isinstance(step, Launch)]
+    touched = sum(
+        math.prod(size for _, size in kernel.sizes) * launched.count(kernel.name)
+        for kernel in call.kernels
+    )
+    own = 8 * touched / BYTES  # one value of float32 read, one written
+    return products / (products + own) if products else 0.0
 
 
 def product_parameters(call: Call) -> tuple[Parameter, ...]:
