@@ -119,7 +119,7 @@ class Compilers:
         self._settings = settings
         self._backend = opened(backend)
         # Its source is ours and says torch.compile; odd strides would only make it compile again.
-        free = replace(settings, static=False, robust=False)
+        free = replace(settings, static=False, robust=False, rehearse=False)
         self._entrants = _Entrants(self._backend, free)
         self._others = LocalEvaluator(self._backend, settings)
         once = replace(settings.stop, min_pairs=1, max_pairs=1)

@@ -13,9 +13,12 @@ from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backend import Backend, load_backend
 from kernelsmith.evaluate.failure import KilledFromOutside
 from kernelsmith.evaluate.harness import JUDGE, Judge
+from kernelsmith.evaluate.rehearsal import rehearse
 from kernelsmith.evaluate.settings import Settings
 
 _ATTEMPTS = 3
+_AHEAD = 4
+"""Candidates that are compiled before their turn: backends keep what some leave, and not of all."""
 
 
 class Evaluator(Protocol):
@@ -65,6 +68,7 @@ class LocalEvaluator:
         self._closed = False
         self._turn = threading.Lock()
         """A reference answers one judgement at a time: it holds that one's weights and inputs."""
+        self._ahead = threading.BoundedSemaphore(_AHEAD)
 
     @property
     def backend(self) -> Backend:
@@ -81,8 +85,14 @@ class LocalEvaluator:
         self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
     ) -> Evaluation:
         """Judge now; the same as ``evaluate`` for callers without a loop."""
-        with self._turn:
+        with self._ahead:
+            if not self._closed:
+                rehearse(self._backend, task, candidate, self._settings)
+            self._turn.acquire()
+        try:
             return self._judged(task, candidate, baseline)
+        finally:
+            self._turn.release()
 
     def _judged(self, task: Task, candidate: Candidate, baseline: Candidate | None) -> Evaluation:
         killed = 0

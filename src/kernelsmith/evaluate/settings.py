@@ -69,6 +69,9 @@ class Settings:
     """A sample is dropped when others kept cores from its threads for more than this share."""
     static: bool = True
     """Whether source is read before it runs. Off in tests, to show that behaviour decides."""
+    rehearse: bool = True
+    """Whether kernels are compiled before their turn, where a backend can. No verdict rests on it;
+    off, to show what it is worth."""
     gpu: GpuSettings = GpuSettings()
     robust: bool = True
     """Whether odd strides, extremes, empty and size-one inputs are tried."""

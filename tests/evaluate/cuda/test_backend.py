@@ -149,6 +149,21 @@ def test_an_autotuners_choice_is_recorded(evaluator):
     assert "num_warps" in kernel.config
 
 
+def test_what_was_rehearsed_is_what_the_device_launches(backend, evaluator, passed):
+    def kernels() -> set[str]:
+        return {name for name in backend._settled[source].files if name.endswith(".cubin")}
+
+    assert passed.verdict is Verdict.PASSED, "the backend knows its device now"
+    source = RIGHT + "\n# rehearsed\n"
+    candidate = Candidate(backend="triton", source=source)
+    backend.rehearse(SOFTMAX, candidate, timeout_s=30.0)
+    ahead = kernels()
+    assert ahead
+    assert judged(evaluator, source).verdict is Verdict.PASSED
+    assert not backend._settled[source].seeded, "its own process left it"
+    assert kernels() == ahead, "nothing was compiled anew"
+
+
 def test_a_kernel_that_triton_does_not_compile_is_told_the_line(evaluator):
     found = judged(evaluator, BROKEN)
     assert found.verdict is Verdict.BUILD_FAILED

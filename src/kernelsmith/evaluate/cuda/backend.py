@@ -9,7 +9,7 @@ import platform
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -20,9 +20,10 @@ from kernelsmith.domain.task import Task
 from kernelsmith.errors import BackendUnavailable, UsageError
 from kernelsmith.evaluate.builder import default_cache
 from kernelsmith.evaluate.cuda.floor import Speeds
-from kernelsmith.evaluate.cuda.lane import DeviceLane, Settled
+from kernelsmith.evaluate.cuda.lane import DeviceLane, Settled, remember
 from kernelsmith.evaluate.cuda.nvml import ComputeMode, Gpu, Nvml, mps_running
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
+from kernelsmith.evaluate.cuda.rehearsal import Rehearsals
 from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.nvcc.profiler import Profile as Profiled
@@ -62,6 +63,8 @@ class CudaBackend:
     _profile = Profile.BUILD
     """Triton starts an assembler and a C compiler in the program's own process; see
     docs/threat-model.md."""
+    _rehearses = True
+    """Whether its kernels can be compiled without the device."""
 
     def __init__(self, *, cache: Path | None = None) -> None:
         self._cache = cache or default_cache()
@@ -71,6 +74,9 @@ class CudaBackend:
         self._speeds: Speeds | None = None
         self._uncounted = 0
         """How often in a row ncu could not look."""
+        self._rehearsals = Rehearsals(self._environment, self._folders, _LIMITS)
+        self._facts: dict[str, object] = {}
+        """What rehearsals are told of the device, once a reference was opened on it."""
 
     @cached_property
     def _nvml(self) -> Nvml:
@@ -123,6 +129,8 @@ class CudaBackend:
     def oracle(self, task: Task) -> DeviceOracle:
         """Open the reference in a process of its own."""
         self._refuse_sharing()
+        if self._rehearses and not self._facts:
+            self._facts = self._asked_facts()
         _ = self.zygote  # takes seconds and leaves the device alone; what follows does not
         with self._lock.exclusive():
             child = self._spawn("reference", without=_SHARING)
@@ -141,6 +149,22 @@ class CudaBackend:
             self._spawn("program", parent=self._parent(name)), oracle, threads=1, name=name,
             timeout_s=timeout_s, template=self._template, settled=self._settled,
         )  # fmt: skip
+
+    def rehearse(self, task: Task, candidate: Candidate, *, timeout_s: float) -> None:
+        """Compile a candidate's kernels without the device, for its first process to begin with.
+
+        Nothing is compiled ahead of a backend's first reference: where only one candidate is
+        judged, nobody waits for it, and the process that others are forked from takes seconds.
+        """
+        facts = self._facts
+        if not facts or candidate.source in self._settled:
+            return
+        if self._speeds is not None:
+            facts = {**facts, "multi_processor_count": self._speeds.processors}
+        files = self._rehearsals.compiled(task, candidate, facts, timeout_s=timeout_s)
+        if files:
+            left = Settled(files=files, seeded=True)
+            remember(self._settled, candidate.source, left, only_new=True)
 
     def speeds(self, oracle: DeviceOracle) -> Speeds:
         """What the device was measured to do, once."""
@@ -192,7 +216,8 @@ class CudaBackend:
             yield
 
     def close(self) -> None:
-        """End the zygote and all its children."""
+        """End the zygotes and all their children."""
+        self._rehearsals.close()
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
@@ -234,6 +259,13 @@ class CudaBackend:
             devices=self._device_files(),
             without=without,
         )
+
+    def _asked_facts(self) -> dict[str, object]:
+        with suppress(BackendUnavailable):  # the driver does not say: nothing is compiled ahead
+            if self.gpu.capability is not None:
+                major, minor = self.gpu.capability
+                return {"name": self.gpu.name, "major": major, "minor": minor}
+        return {}
 
     def _refuse_sharing(self) -> None:
         mode = self.gpu.compute_mode()

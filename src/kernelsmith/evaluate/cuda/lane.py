@@ -1,6 +1,7 @@
 """One side of a comparison on a device: frozen between calls, its memory read from outside."""
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,8 @@ from kernelsmith.kernels import BuildRequest
 
 _MOST_KERNELS = 64
 _MOST_SETTLED = 8
+_keeping = threading.Lock()
+"""Rehearsals leave something while others are judged."""
 
 
 class NoBuilder:
@@ -50,17 +53,39 @@ class Settled:
     """Whether it comes from elsewhere, and no process has said yet what it made of it."""
 
 
-def remember(settled: OrderedDict[str, Settled], source: str, left: Settled) -> None:
-    """Keep what a source's processes begin with; the oldest goes where there are many.
+def remember(
+    settled: OrderedDict[str, Settled], source: str, left: Settled, *, only_new: bool = False
+) -> None:
+    """Keep what a source's processes begin with; where there are many, the longest unused goes.
 
     Files that no message can carry are left out: every process compiles them for itself then.
+
+    Args:
+        settled: What is kept.
+        source: Whose.
+        left: What to keep.
+        only_new: Leave alone what is there already, and keep all of it or nothing.
     """
-    settled.pop(source, None)
     if 3 * sum(len(str(text)) for text in left.files.values()) > 4 * FILES_BYTES:
+        if only_new:
+            return
         left = replace(left, files={}, seeded=False)
-    while len(settled) >= _MOST_SETTLED:
-        settled.popitem(last=False)
-    settled[source] = left
+    with _keeping:
+        if only_new and source in settled:
+            return
+        settled.pop(source, None)
+        while len(settled) >= _MOST_SETTLED:
+            settled.popitem(last=False)
+        settled[source] = left
+
+
+def recall(settled: OrderedDict[str, Settled], source: str) -> Settled:
+    """What a source's process begins with."""
+    with _keeping:
+        if source not in settled:
+            return Settled()
+        settled.move_to_end(source)
+        return settled[source]
 
 
 class DeviceLane(Lane):
@@ -91,7 +116,7 @@ class DeviceLane(Lane):
     def load(self, source: str, entry: str, setup: Setup, *, function: bool) -> None:
         """Run the source and construct what it defines, from what its earlier processes left."""
         self.source = source
-        known = self._settled.get(source, Settled())
+        known = recall(self._settled, source)
         self._load(
             source, entry, setup, function=function,
             more={

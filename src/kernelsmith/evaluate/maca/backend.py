@@ -75,6 +75,7 @@ class MetaXBackend(CudaBackend):
     """What holds for every kind of source on the first MetaX GPU."""
 
     _found: MetaX
+    _rehearses = False
 
     @cached_property
     def gpu(self) -> Gpu:

@@ -32,6 +32,7 @@ class CudaCppBackend(CudaBackend):
     )
     _libraries: tuple[str, ...] = ("torch",)
     _profile = Profile.RUN
+    _rehearses = False
 
     def __init__(self, toolkit: Toolkit | None = None, *, cache: Path | None = None) -> None:
         super().__init__(cache=cache)

@@ -33,6 +33,19 @@ def make(
     five milliseconds for a large tensor.
     """
     torch.manual_seed(seed)
+    drawn = plain(recipe, arguments, dtype, device)
+    generator = torch.Generator(device).manual_seed(seed ^ 0xFACE)
+    changed = _VARIANTS[variant](drawn.leaves, generator)
+    return None if changed is None else InputSet(drawn.tree, changed, drawn.keywords)
+
+
+def plain(
+    recipe: Callable[..., object],
+    arguments: dict[str, object],
+    dtype: torch.dtype | None,
+    device: str,
+) -> InputSet:
+    """Draw one set as the recipe has it."""
     with torch.device(device) if device != "cpu" else nullcontext():
         values = recipe(**arguments)
     keywords = isinstance(values, dict)
@@ -41,10 +54,13 @@ def make(
     leaves: list[torch.Tensor] = []
     tree = flatten([values] if keywords else list(values), leaves)  # type: ignore[arg-type]
     # A recipe may hand out the same tensor twice or a view of a larger one: give each its own.
-    leaves = [_own(leaf.to(device), dtype) for leaf in leaves]
-    generator = torch.Generator(device).manual_seed(seed ^ 0xFACE)
-    changed = _VARIANTS[variant](leaves, generator)
-    return None if changed is None else InputSet(tree, changed, keywords)
+    return InputSet(tree, [_own(leaf.to(device), dtype) for leaf in leaves], keywords)
+
+
+def reshaped(drawn: InputSet, form: str) -> InputSet | None:
+    """The same set in one of ``FORMS``, or ``None`` where that does not apply to it."""
+    changed = _VARIANTS[form](drawn.leaves, torch.Generator())
+    return None if changed is None else InputSet(drawn.tree, changed, drawn.keywords)
 
 
 def draw(
@@ -188,3 +204,5 @@ _VARIANTS: dict[str, Variant] = {
     "one": _batch(1),
     "empty": _batch(0),
 }
+FORMS = ("one", "strided", "empty")
+"""Variants in which shapes or strides differ, whatever the values."""

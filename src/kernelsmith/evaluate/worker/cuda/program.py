@@ -1,19 +1,16 @@
 """The candidate's side on a device: launch, capture, replay, and say where outputs lie."""
 
-import base64
 import contextlib
 import gc
 import os
 import shutil
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
 from kernelsmith.evaluate.nvcc.cute import is_cute
-from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
-from kernelsmith.evaluate.worker.cuda import cute, driver, kernels, native
+from kernelsmith.evaluate.worker.cuda import cached, cute, driver, kernels, native
 from kernelsmith.evaluate.worker.cuda.memory import Mapped
 from kernelsmith.evaluate.worker.program import Message, Program, answer, explain, placed
 from kernelsmith.evaluate.worker.trees import flatten, unflatten
@@ -39,15 +36,12 @@ class DeviceProgram(Program):
 
     def load(self, message: Message, fds: list[int]) -> Message:
         """Run the source and construct what it defines, on the device."""
-        os.environ["TRITON_CACHE_DIR"] = str(_cache())
+        os.environ["TRITON_CACHE_DIR"] = str(cached.folder())
         if template := message.get("template"):
             _take_template(str(template))
         files = message.get("cache") or {}
         assert isinstance(files, dict)
-        for relative, text in files.items():
-            path = _cache() / relative
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(base64.b64decode(text))
+        cached.take(files)
         kernels.watch()
         native.listen()
         if not template and is_cute(str(message["source"])):
@@ -186,7 +180,7 @@ class DeviceProgram(Program):
 
     def choices(self, _: Message, __: list[int]) -> Message:
         """Hand over what was chosen and compiled, for other processes of the same source."""
-        return {"choices": kernels.choices(), "cache": _compiled_files()}
+        return {"choices": kernels.choices(), "cache": cached.compiled()}
 
     def release(self, message: Message, fds: list[int]) -> Message:
         """Let go of the last outputs."""
@@ -251,27 +245,10 @@ def _persisting() -> int:
         return 0  # a device without such a cache
 
 
-def _cache() -> Path:
-    """Where Triton compiles to: in this process's own scratch, wherever that is."""
-    return Path(os.environ.get("TMPDIR", "/tmp")) / "triton"
-
-
 def _take_template(template: str) -> None:
     """Start from what the judge compiled once: Triton's own helpers, not a candidate's kernels."""
-    if os.path.isdir(template) and not _cache().exists():
-        shutil.copytree(template, _cache())
-
-
-def _compiled_files() -> dict[str, str]:
-    found, size = {}, 0
-    for path in sorted(_cache().rglob("*")):
-        if not path.is_file() or path.suffix in (".ttir", ".ttgir", ".llir"):
-            continue
-        size += path.stat().st_size
-        if size > FILES_BYTES:
-            break
-        found[str(path.relative_to(_cache()))] = base64.b64encode(path.read_bytes()).decode()
-    return found
+    if os.path.isdir(template) and not cached.folder().exists():
+        shutil.copytree(template, cached.folder())
 
 
 def serve(control: socket.socket, fds: list[int]) -> None:
