@@ -118,5 +118,10 @@ def curve(summary: dict[str, Any], out: Path, *, measure: str = "geomean") -> No
         title=f"Gain ({measure} over eager) against evaluations per task",
         description=f"{said}; dashed: torch.compile default",
     )
+    write_svg(made, out)
+
+
+def write_svg(made: Markup, out: Path) -> None:
+    """A picture with its style, to stand alone."""
     svg = str(made).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     out.write_text(svg.replace("<title>", f"{_STYLE}<title>", 1) + "\n")

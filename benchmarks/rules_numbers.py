@@ -97,8 +97,8 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
     most = max((len(each["steps"]) for each in records.values()), default=0)
     found["evaluations"] = {
         str(count): _by_level(records, lambda r, c=count: best_within(r, c))  # type: ignore[misc]
-        for count in BUDGETS
-        if count <= most
+        for count in sorted({*BUDGETS, most})
+        if 0 < count <= most
     }
     found["wrong"] = _failures(records)
     return found

@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.gpu_ledger import smi
 from benchmarks.report import command, commit, say
 from benchmarks.rules_process import bounded
+from benchmarks.training_figure import rewards
 from kernelsmith.evaluate.backend import load_backend
 from kernelsmith.training.data.build import HELD_OUT, SFT
 from kernelsmith.training.data.rows import read_rows
@@ -216,6 +217,7 @@ def main() -> None:
         "sessions": [*known["sessions"], session], **summary(args),
     }  # fmt: skip
     out.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
+    rewards(body["curves"], out.with_suffix(".svg"))
     left = [each.name for each in todo if not each.done.is_file()]
     say(f"wrote {out.name}; left to do: {', '.join(left) or 'nothing'}")
     if not left:

@@ -1,6 +1,9 @@
 """The benchmark of training: stages in order, each once, and none begun without time for it."""
 
+import re
+
 import pytest
+from benchmarks.training_figure import rewards
 from benchmarks.training_run import go_through, options, stages
 
 MODELS = ["base", "sft", "sft+grpo(best)", "sft+grpo(all)", "sft+grpo(initial)"]
@@ -41,3 +44,19 @@ def test_what_is_done_is_not_done_again_and_nothing_begins_without_time(todo, ca
 def test_a_stage_that_fails_ends_the_run_with_its_own_words(todo):
     with pytest.raises(SystemExit, match=r"sft failed: .*sft.jsonl"):
         go_through(todo, lambda: 60.0)
+
+
+def test_the_picture_has_a_line_for_each_selection_and_none_of_what_is_no_reward(tmp_path):
+    points = [{"step": 1.0, "mean_reward": 0.5}, {"step": 2.0, "mean_reward": 0.7}]
+    out = tmp_path / "rewards.svg"
+    rewards({"sft": [{"step": 1.0, "loss": 2.0}], "grpo-best": points, "grpo-all": points}, out)
+    drawn = out.read_text()
+    assert len(re.findall(r'<path [^>]*class="c\d"', drawn)) == 2
+    assert "best, mean 0.60" in drawn
+    assert "sft" not in drawn
+    assert drawn.startswith("<svg xmlns=")
+
+
+def test_without_reinforcement_there_is_no_picture(tmp_path):
+    rewards({"sft": [{"step": 1.0, "loss": 2.0}]}, tmp_path / "rewards.svg")
+    assert not any(tmp_path.iterdir())
