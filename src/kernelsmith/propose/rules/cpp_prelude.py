@@ -123,10 +123,17 @@ static inline void store(float* p, Full at, vec v) {
 
 SUMS = {
     "lanes": """\
-struct Sum {  // U * W partial sums
-  vec a[U] = {};
-  template <class At> void add(vec v, At at, int u) { a[u] += only(v, at, 0.0f); }
-  float total() const { return added<float>(a); }
+struct Sum {  // U * W partial sums; of long rows small terms would get lost in one chain
+  vec a[U] = {}, b[U] = {};
+  int count = 0;
+  template <class At> void add(vec v, At at, int u) {
+    a[u] += only(v, at, 0.0f);
+    if (u == 0 && ++count == 512) {
+      for (int w = 0; w < U; ++w) b[w] += a[w], a[w] = vec{};
+      count = 0;
+    }
+  }
+  float total() const { return added<float>(a) + added<float>(b); }
 };
 """,
     "blocked": """\
