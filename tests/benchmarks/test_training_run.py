@@ -1,6 +1,7 @@
 """The benchmark of training: stages in order, each once, and none begun without time for it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from benchmarks.training_figure import rewards
@@ -42,8 +43,9 @@ def test_what_is_done_is_not_done_again_and_nothing_begins_without_time(todo, ca
 
 
 def test_a_stage_that_fails_ends_the_run_with_its_own_words(todo):
-    with pytest.raises(SystemExit, match=r"sft failed: .*sft.jsonl"):
-        go_through(todo, lambda: 60.0)
+    odd = replace(todo[0], arguments=("sft", "--no-such-option"))
+    with pytest.raises(SystemExit, match=r"sft failed: .*required: --data"):
+        go_through([odd, *todo[1:]], lambda: 60.0)
 
 
 def test_the_picture_has_a_line_for_each_selection_and_none_of_what_is_no_reward(tmp_path):
