@@ -109,10 +109,9 @@ def prepare(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Data of every selection, with the same tasks held out, and the student before it learns."""
     work: Path = args.work
     work.mkdir(parents=True, exist_ok=True)
-    missing = [each for each in args.select if not (work / f"data-{each}" / SFT).is_file()]
-    if missing and args.data is not None:
+    if args.data is not None and _missing(args):
         _unpacked(args.data, work)
-        missing = [each for each in args.select if not (work / f"data-{each}" / SFT).is_file()]
+    missing = _missing(args)
     if missing and not args.runs:
         parser.error(f"no data for {', '.join(missing)}: name --runs, or --data that has it")
     for name in missing:
@@ -133,6 +132,11 @@ def prepare(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         config = load_config(args.config) if args.config else preset(args.preset)
         rows = read_rows(work / f"data-{args.select[0]}" / SFT)
         save(*tiny(rows, config.tiny, seed=config.sft.seed), base)
+
+
+def _missing(args: argparse.Namespace) -> list[str]:
+    """Selections that have no data yet."""
+    return [each for each in args.select if not (args.work / f"data-{each}" / SFT).is_file()]
 
 
 def _unpacked(data: Path, work: Path) -> None:
@@ -173,15 +177,18 @@ def go_through(todo: Sequence[Stage], left_s: Callable[[], float]) -> dict[str, 
 def summary(args: argparse.Namespace) -> dict[str, Any]:
     """Tables, curves and what the data was, of whatever is there."""
     work: Path = args.work
-    from kernelsmith.training.recipes.watching import read_metrics
-
-    tables = sorted((work / "measured").glob("*/table.json"), key=lambda each: each.stat().st_mtime)
-    curves = {each.name: _curve(each) for each in sorted(work.iterdir()) if read_metrics(each)}
+    curves = {each.name: curve for each in sorted(work.iterdir()) if (curve := _curve(each))}
     cards = {path.parent.name: path.read_text() for path in sorted(work.glob("data-*/card.md"))}
     return {
-        "models": [skill for path in tables for skill in json.loads(path.read_text())],
+        "models": [skill for path in _tables(work) for skill in json.loads(path.read_text())],
         "curves": curves, "data": cards,
     }  # fmt: skip
+
+
+def _tables(work: Path) -> list[Path]:
+    """Of each model that was measured, in that order."""
+    found = (work / "measured").glob("*/table.json")
+    return sorted(found, key=lambda each: each.stat().st_mtime)
 
 
 def _curve(folder: Path) -> list[dict[str, float]]:
@@ -221,19 +228,8 @@ def main() -> None:
     left = [each.name for each in todo if not each.done.is_file()]
     say(f"wrote {out.name}; left to do: {', '.join(left) or 'nothing'}")
     if not left:
-        from kernelsmith.training.measure import table_of
-
-        print(table_of(_skills(body["models"])))
-
-
-def _skills(models: list[dict[str, Any]]) -> list[Any]:
-    from kernelsmith.bench.numbers.statistics import Estimate
-    from kernelsmith.training.measure import Skill
-
-    return [
-        Skill(**{k: Estimate(**v) if isinstance(v, dict) else v for k, v in each.items()})
-        for each in models
-    ]
+        first, *others = [each.with_name("table.md").read_text() for each in _tables(args.work)]
+        print(first, *(each.splitlines(keepends=True)[-1] for each in others), sep="", end="")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.task import Task
@@ -30,6 +31,7 @@ class Finding:
     message: str
 
 
+@lru_cache(maxsize=16)  # a rehearsal asks, and the judge asks again: a tenth of a second each
 def inspect_source(candidate: Candidate, task: Task) -> Finding | None:
     """Read a candidate's Python and the C++ in its strings; none when nothing stands out.
 

@@ -178,9 +178,8 @@ def reseeded(
     if any(each.name == "product" for each in space.parameters):
         library = [(("product", "library"),)]
     mixed = _in_turns(forms, own, options)
-    wanted = [(), *mixed, *launches, *last, *library] if decoy else [
-        (), *library, *mixed, *launches, *last,
-    ]  # fmt: skip
+    early = [] if decoy else library
+    wanted = [(), *early, *mixed, *launches, *last, *library]
     known = {each.name: each.choices for each in space.parameters}
     kept = [each for each in wanted if all(value in known.get(name, ()) for name, value in each)]
     return replace(space, seeds=tuple(dict.fromkeys(kept)))

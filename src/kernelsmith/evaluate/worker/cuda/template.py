@@ -3,11 +3,11 @@
 import base64
 import os
 import socket
-from pathlib import Path
 
 import torch
 
 from kernelsmith.evaluate.sandbox.channel import receive, send
+from kernelsmith.evaluate.worker.cuda import cached
 from kernelsmith.evaluate.worker.program import execute
 
 _SOURCE = """
@@ -34,10 +34,10 @@ def serve(control: socket.socket, fds: list[int]) -> None:
     """Compile a kernel of ours, and hand over what that left in the cache."""
     del fds
     receive(control)
-    os.environ["TRITON_CACHE_DIR"] = f"{os.environ.get('TMPDIR', '/tmp')}/triton"
+    place = cached.folder()
+    os.environ["TRITON_CACHE_DIR"] = str(place)
     execute(_SOURCE).run()
     torch.cuda.synchronize()
-    place = Path(os.environ["TRITON_CACHE_DIR"])
     files = {
         str(path.relative_to(place)): base64.b64encode(path.read_bytes()).decode()
         for path in place.rglob("*")

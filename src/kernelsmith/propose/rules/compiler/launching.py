@@ -25,14 +25,23 @@ _WHY = {
 }
 
 
+def elements(call: Call) -> dict[str, int]:
+    """How many elements each kernel goes over, all its launches together."""
+    launches = [step.kernel for step in call.steps if isinstance(step, Launch)]
+    return {
+        each.name: math.prod(n for _, n in each.sizes) * launches.count(each.name)
+        for each in call.kernels
+    }
+
+
 def ranked(call: Call) -> list[Kernel]:
     """The kernels that move most, heaviest first."""
-    launches = [step.kernel for step in call.steps if isinstance(step, Launch)]
+    moved = elements(call)
 
     def weight(kernel: Kernel) -> tuple[float, str]:
         if kernel.schedule == "template":
             return -math.inf, kernel.name
-        return -math.prod(n for _, n in kernel.sizes) * launches.count(kernel.name), kernel.name
+        return -moved[kernel.name], kernel.name
 
     return sorted(call.kernels, key=weight)[:_KERNELS]
 

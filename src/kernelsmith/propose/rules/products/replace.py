@@ -1,6 +1,5 @@
 """Library products of a call, replaced by kernels of our own with what follows fused in."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from kernelsmith.propose.rules.compiler.call import (
     Verbatim,
     Viewed,
 )
+from kernelsmith.propose.rules.compiler.launching import elements
 from kernelsmith.propose.rules.products.choose import (
     BYTES,
     expected_us,
@@ -73,12 +73,7 @@ def _beside_tf32(site: Site) -> Site:
 def library_share(call: Call) -> float:
     """How much of a call's time is the library's products, by what they and kernels should take."""
     products = sum(expected_us(each.found.product, "library") for each in product_sites(call))
-    launched = [step.kernel for step in call.steps if isinstance(step, Launch)]
-    touched = sum(
-        math.prod(size for _, size in kernel.sizes) * launched.count(kernel.name)
-        for kernel in call.kernels
-    )
-    own = 8 * touched / BYTES  # one value of float32 read, one written
+    own = 8 * sum(elements(call).values()) / BYTES  # one float32 read and one written
     return products / (products + own) if products else 0.0
 
 
