@@ -67,6 +67,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, default=40, help="held-out questions (40)")
     parser.add_argument("--evolve", type=int, default=10, help="steps on held-out tasks (10)")
     parser.add_argument("--in-flight", type=int, default=4)
+    parser.add_argument("--evaluator", metavar="WHERE", help="as of kernelsmith train: cores:2 ...")
     parser.add_argument("--budget-s", type=float, default=540.0, metavar="S")
     parser.add_argument("--commit", help="what is measured, where there is no git to ask")
     return parser
@@ -77,6 +78,7 @@ def stages(args: argparse.Namespace) -> list[Stage]:
     work: Path = args.work
     recipe = ["--config", str(args.config)] if args.config else ["--preset", args.preset]
     judged = ["--store", str(work / "evaluations.jsonl"), "--in-flight", str(args.in_flight)]
+    judged += ["--evaluator", args.evaluator] if args.evaluator else []
     first = work / f"data-{args.select[0]}"
     base = Path(args.model) if args.model else work / "base"
     sft = work / "sft"

@@ -1,6 +1,7 @@
 """An evaluator over workers without a server: the contract, and workers that die."""
 
 import asyncio
+import os
 
 import pytest
 from service_parts import DEVICE, HASTY, TASK, Scripted
@@ -10,7 +11,7 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost, UsageError
 from kernelsmith.service.crew import Crew
-from kernelsmith.service.process import Post, WorkerProcess
+from kernelsmith.service.process import Patience, Post, WorkerProcess
 from kernelsmith.testing import QUICK, EvaluatorContract
 
 POSTS = [Post(backend="null", number=number) for number in range(2)]
@@ -123,3 +124,17 @@ def test_a_worker_whose_caller_gave_up_answers_nobody_else():
 
     found = asyncio.run(go())
     assert (found.verdict, found.candidate) == (Verdict.PASSED, a_candidate().id)
+
+
+def test_a_worker_on_cores_of_its_own_judges_on_these():
+    core = max(os.sched_getaffinity(0))
+    post = Post(backend="cpu", number=0, cores=(core,))
+
+    async def go():
+        crew = Crew([post], lambda post: WorkerProcess(post, Patience()))
+        try:
+            return await crew.connect()
+        finally:
+            await crew.close()
+
+    assert asyncio.run(go()).cores == 1

@@ -1,5 +1,6 @@
 """Where workers stand: a GPU each for every backend on NVIDIA's, once per machine for others."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def test_without_a_gpu_everyone_stands_at_the_machine_itself(backend, monkeypatc
     monkeypatch.setenv(triton.CHOICE, "interpreter")
     (post,) = posts_for([backend], 1)
     assert (post.backend, post.environment) == (backend, {})
+
+
+def test_cores_can_be_shared_out_among_judges_of_the_processor():
+    own = sorted(os.sched_getaffinity(0))
+    posts = posts_for(["null", "cpu"], 2, cores=1)
+    assert [post.cores for post in posts[:2]] == [(), ()]
+    assert sorted(post.cores for post in posts[2:]) == [(core,) for core in own for _ in range(2)]
+    assert [post.number for post in posts] == list(range(len(posts)))
+    with pytest.raises(UsageError, match=f"1 to {len(own)} cores here"):
+        posts_for(["cpu"], 1, cores=len(own) + 1)
 
 
 def test_any_backend_can_be_asked_for():

@@ -1,9 +1,10 @@
-"""Where candidates are judged when not here: a server or a cluster, chosen by ``--evaluator``."""
+"""Where candidates are judged when not in this process, chosen by ``--evaluator``."""
 
 import argparse
 import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +17,13 @@ from kernelsmith.evaluate.settings import Settings
 
 if TYPE_CHECKING:
     from kernelsmith.service.cluster import Cluster
+    from kernelsmith.service.crew import Crew
+    from kernelsmith.service.process import Post
     from kernelsmith.service.remote import RemoteEvaluator
 
 LOCAL = "local"
-_UNKNOWN = "no evaluator {!r}; one is local, http://HOST:PORT, ray or ray://HOST:PORT"
+_CORES = "cores:"
+_UNKNOWN = "no evaluator {!r}; one is local, cores:N, http://HOST:PORT, ray or ray://HOST:PORT"
 TOKEN = "KERNELSMITH_TOKEN"
 """The variable that holds the token for a server; it is written nowhere."""
 
@@ -28,13 +32,14 @@ def add_evaluator(parser: argparse.ArgumentParser) -> None:
     """The option of every verb that can judge elsewhere."""
     parser.add_argument(
         "--evaluator", metavar="WHERE",
-        help="local, http://HOST:PORT of kernelsmith serve, ray, or ray://HOST:PORT (local)",
+        help="local, cores:N (as many judges here as have N cores each), http://HOST:PORT of "
+        "kernelsmith serve, ray, or ray://HOST:PORT (local)",
     )  # fmt: skip
 
 
 @cache
 def elsewhere(where: str, backend: str) -> Elsewhere | None:
-    """Open the place, once for a command; none where it is here. Closed, it opens again.
+    """Open the place, once for a command; none where it is this process. Closed, it opens again.
 
     Raises:
         UsageError: There is no such place, or it judges by another version.
@@ -45,6 +50,8 @@ def elsewhere(where: str, backend: str) -> Elsewhere | None:
         return _Server(where, backend)
     if is_cluster(where):
         return _Cluster(where, backend)
+    if where.startswith(_CORES):
+        return _Cores(where, backend)
     raise UsageError(_UNKNOWN.format(where))
 
 
@@ -54,6 +61,8 @@ def backend_at(where: str) -> str:
         return asyncio.run(_server_backend(where))
     if is_cluster(where):
         return cluster(where).backend()
+    if where.startswith(_CORES):
+        return "cpu"
     raise UsageError(_UNKNOWN.format(where))
 
 
@@ -140,6 +149,65 @@ class _Cluster:
 
     async def close(self) -> None:
         await self._crew.close()
+
+
+class _Cores:
+    """Judges on this machine, each with cores of its own: processes, which time all at once."""
+
+    def __init__(self, where: str, backend: str) -> None:
+        self._posts = cores_posts(where, backend)
+        self._device = device_of_post(self._posts[0])
+        self._crew: Crew | None = None
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    def evaluator(self, settings: Settings, *, fresh: bool = False) -> Evaluator:
+        del fresh  # nothing is kept
+        if self._crew is None:  # a process answers in one event loop only: closed, it is over
+            self._crew = crew_of(self._posts)
+        return self._crew.evaluator(settings)
+
+    async def close(self) -> None:
+        if self._crew is not None:
+            await self._crew.close()
+            self._crew = None
+
+
+def cores_posts(where: str, backend: str) -> "list[Post]":
+    """The posts of ``cores:N``: one per N cores of this machine.
+
+    Raises:
+        UsageError: That is no number of cores, or not what the backend times on.
+    """
+    from kernelsmith.service.posts import posts_for
+
+    said = where.removeprefix(_CORES)
+    if not said.isdecimal():
+        raise UsageError(f"cores:N takes a number, such as cores:2; got {where!r}")
+    if backend != "cpu":
+        raise UsageError(f"cores are shared out for the backend cpu; {backend} times on others")
+    return posts_for([backend], 1, cores=int(said))
+
+
+def crew_of(posts: "Sequence[Post]") -> "Crew":
+    """Processes at some posts of this machine."""
+    from kernelsmith.service.crew import Crew
+    from kernelsmith.service.process import Patience, WorkerProcess
+
+    return Crew(posts, lambda post: WorkerProcess(post, Patience()))
+
+
+def device_of_post(post: "Post") -> Device:
+    """What is judged on at a post of this machine's cores."""
+    from kernelsmith.evaluate.backend import load_backend
+
+    opened = load_backend(post.backend)
+    try:
+        return replace(opened.device(), cores=len(post.cores))
+    finally:
+        opened.close()
 
 
 def _remote(

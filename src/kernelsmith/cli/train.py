@@ -36,7 +36,13 @@ def _teach(parser: argparse.ArgumentParser) -> None:
         "--one-workload", action="store_true",
         help="time each task at its first sizes only; all that are held out are still checked",
     )  # fmt: skip
-    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="tasks at a time (2)")
+    parser.add_argument(
+        "--lanes", type=int, metavar="N", help="tasks at a time (2; with --cores as many as fit)"
+    )
+    parser.add_argument(
+        "--cores", type=int, metavar="N",
+        help="cores of each lane's judge: judges with cores of their own time at once (all)",
+    )  # fmt: skip
     parser.add_argument(
         "--no-compiler", action="store_true",
         help="leave out tasks for which torch's compiler would be asked, half a minute each",

@@ -4,19 +4,22 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from kernelsmith.cli.elsewhere import cores_posts, crew_of, device_of_post
 from kernelsmith.cli.ending import INTERRUPTED
 from kernelsmith.cli.session import load
 from kernelsmith.cli.suite import tasks_in
+from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.proposer import Proposer
 from kernelsmith.run.config import Budget, RunConfig
-from kernelsmith.training.evolve import quick_run
+from kernelsmith.run.start import Judges, settings_of
+from kernelsmith.training.evolve import OpenJudges, quick_run
 from kernelsmith.training.forms.algebra import AlgebraTeacher
 from kernelsmith.training.teach import Lessons, Teaching
 
@@ -28,14 +31,15 @@ def teach(args: argparse.Namespace) -> int:
         usual, backend=args.backend, seed=args.seed, budget=Budget(steps=args.steps),
         search=replace(usual.search, islands=1),
     )  # fmt: skip
+    judges, device, lanes = _judged(args, run)
     lessons = Lessons(
-        run=run, until=args.until, lanes=args.lanes, max_seconds=args.max_seconds,
+        run=run, until=args.until, lanes=lanes, max_seconds=args.max_seconds,
         slow_ones=not args.no_compiler,
     )  # fmt: skip
     teaching = Teaching(
         _tasks(args.tasks, run, short=args.one_workload), args.out, lessons,
         lambda task, place: _teacher(run),
-        ready=partial(_at_hand, backend=args.backend), say=_say,
+        ready=partial(_at_hand, backend=args.backend), say=_say, judges=judges, device=device,
     )  # fmt: skip
     with _stopped_by_signals(teaching):
         taught = teaching.go()
@@ -49,6 +53,26 @@ def teach(args: argparse.Namespace) -> int:
     elif taught.waiting and args.no_compiler:
         _say(f"{taught.waiting} more tasks need torch's compiler: leave out --no-compiler")
     return INTERRUPTED if taught.interrupted else 0
+
+
+def _judged(
+    args: argparse.Namespace, run: RunConfig
+) -> tuple[Callable[[int], OpenJudges] | None, Device | None, int]:
+    """Who judges in each lane, on what, and how many lanes there are."""
+    if args.cores is None:
+        return None, None, args.lanes or 2
+    posts = cores_posts(f"cores:{args.cores}", run.backend)
+    settings = settings_of(run.effort, run)
+
+    def lane(number: int) -> OpenJudges:
+        def opened(stack: AsyncExitStack) -> Judges:
+            crew = crew_of([posts[number % len(posts)]])
+            stack.push_async_callback(crew.close)
+            return Judges(evaluator=crew.evaluator(settings))
+
+        return opened
+
+    return lane, device_of_post(posts[0]), args.lanes or len(posts)
 
 
 def _tasks(

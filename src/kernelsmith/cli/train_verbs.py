@@ -36,7 +36,7 @@ from kernelsmith.training.forms.algebra import AlgebraTeacher
 from kernelsmith.training.forms.form import form_named
 from kernelsmith.training.recipes.config import Lora, TrainConfig, load_config, preset
 from kernelsmith.training.recipes.judging import Judging, Opened
-from kernelsmith.training.recipes.store import Store
+from kernelsmith.training.recipes.store import Remembering, Store
 
 
 def data(args: argparse.Namespace) -> int:
@@ -166,8 +166,11 @@ def measure(args: argparse.Namespace) -> int:
                 )  # fmt: skip
                 tasks = list({row.task: row.asked.task for row in every}.values())
                 folder = args.out / name
+                place = elsewhere(args.evaluator or LOCAL, backend)
                 evolve(tasks, folder, run, lambda *_, a=asked, f=form: StudentProposer(a, f),
-                       judges=_judges(args, run), say=_say)  # fmt: skip
+                       judges=_remembered(args, backend), say=_say,
+                       device=None if place is None else place.device,
+                       at_a_time=max(1, args.in_flight // run.concurrency))  # fmt: skip
                 best = best_scores(folder)
         skills.append(skill_of(name, trials, best, seed=args.seed))
     args.out.mkdir(parents=True, exist_ok=True)
@@ -323,13 +326,17 @@ def _effort(args: argparse.Namespace) -> str:
 
 def _judging(args: argparse.Namespace, rows: Sequence[Row]) -> Judging:
     backend, form = rows[0].backend, form_named(rows[0].form, rows[0].backend)
-    store = None
-    if args.store is not None:
-        store = Store(args.store, judge=SIMULATED if backend == "null" else JUDGE)
     return Judging(
         _opened(args, backend), form, in_flight=args.in_flight, turn=_turn(args, backend),
-        store=store,
+        store=_store(args, backend),
     )  # fmt: skip
+
+
+def _store(args: argparse.Namespace, backend: str) -> Store | None:
+    """What was judged before, where the options say so."""
+    if args.store is None:
+        return None
+    return Store(args.store, judge=SIMULATED if backend == "null" else JUDGE)
 
 
 def _opened(args: argparse.Namespace, backend: str) -> Opened:
@@ -342,6 +349,21 @@ def _opened(args: argparse.Namespace, backend: str) -> Opened:
         return Opened(evaluator=SimulatedEvaluator())
     pool = LocalPool(backend, usual=settings, thorough=settings, size=min(args.in_flight, 2))
     return Opened(evaluator=pool.evaluator, close=pool.close)
+
+
+def _remembered(args: argparse.Namespace, backend: str) -> OpenJudges:
+    """The same judges for many evolutions, who do not judge again what the store knows."""
+
+    def opened(stack: AsyncExitStack) -> Judges:
+        found = _opened(args, backend)
+        stack.push_async_callback(found.close)
+        evaluator = found.evaluator
+        if (store := _store(args, backend)) is not None:
+            stack.callback(store.close)
+            evaluator = Remembering(evaluator, store)
+        return Judges(evaluator=evaluator, confirmer=evaluator)
+
+    return opened
 
 
 def _judges(args: argparse.Namespace, run: RunConfig) -> OpenJudges | None:

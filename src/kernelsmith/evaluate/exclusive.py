@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 
@@ -37,3 +37,27 @@ class DeviceLock:
             yield
         finally:
             os.close(fd)
+
+
+class CoreLock:
+    """The cores that a judge may use: who has others does not wait for it, who shares one does."""
+
+    def __init__(self, cores: Collection[int], folder: Path | None = None) -> None:
+        # Everybody asks for the lowest core first: nobody waits for one who waits for them.
+        self._locks = [DeviceLock(f"cpu{core}", folder) for core in sorted(cores)]
+
+    @contextlib.contextmanager
+    def shared(self) -> Iterator[None]:
+        """Hold them together with other builders and checkers."""
+        with contextlib.ExitStack() as held:
+            for each in self._locks:
+                held.enter_context(each.shared())
+            yield
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold them alone."""
+        with contextlib.ExitStack() as held:
+            for each in self._locks:
+                held.enter_context(each.exclusive())
+            yield

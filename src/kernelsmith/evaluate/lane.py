@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -428,8 +428,7 @@ class _Usage:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             ran[task.name], waited[task.name] = int(fields[0]), int(fields[1])
-        with open("/proc/stat") as lines:
-            stolen = int(next(lines).split()[8]) * 1_000_000_000 // _TICKS
+        stolen = _stolen(os.sched_getaffinity(0)) * 1_000_000_000 // _TICKS
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return cls(ran, waited, stolen, faults=int(fields[7]))
 
@@ -443,6 +442,18 @@ class _Usage:
         waited = sum(later.waited[name] - self.waited.get(name, 0) for name in active)
         own_doing = len(active) > cores
         return ((0 if own_doing else waited) + later.stolen - self.stolen) / 1000
+
+
+def _stolen(cores: Collection[int]) -> int:
+    """Ticks that a hypervisor kept these cores to itself; what others miss is no matter here."""
+    wanted, found = {f"cpu{core}" for core in cores}, 0
+    with open("/proc/stat") as lines:
+        for line in lines:
+            name, *fields = line.split()
+            if not name.startswith("cpu"):
+                break
+            found += int(fields[7]) if name in wanted else 0
+    return found
 
 
 def _mapped(pid: int, fd: int) -> list[tuple[int, int, int]]:

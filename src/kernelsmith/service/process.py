@@ -66,6 +66,8 @@ class Post:
     backend: str
     number: int
     environment: Mapping[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    """The only ones that it may use; all where none are named."""
 
 
 class WorkerProcess:
@@ -88,10 +90,11 @@ class WorkerProcess:
     async def start(self) -> Hello:
         """Start the process and wait until its backend is open."""
         ours, theirs = socket.socketpair()
+        cores = self._post.cores
         command = [sys.executable, "-m", "kernelsmith.service.worker", str(theirs.fileno())]
         with theirs:
             self._process = subprocess.Popen(
-                [*command, self._post.backend, str(self._patience.beat_s)],
+                [*command, self._post.backend, str(self._patience.beat_s), *map(str, cores)],
                 env=_environment(self._post.environment), pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip

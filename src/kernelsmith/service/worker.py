@@ -1,7 +1,7 @@
 """A worker process: takes jobs from its socket, judges them, and says that it is alive meanwhile.
 
-Started by the server as ``python -m kernelsmith.service.worker FD BACKEND BEAT_S``. When the server
-dies in whatever way, the socket closes and the worker ends at once, with everything it started.
+Started as ``python -m kernelsmith.service.worker FD BACKEND BEAT_S [CORE ...]``. When whoever
+started it dies in whatever way, the socket closes and it ends at once, with all that it started.
 """
 
 import os
@@ -26,6 +26,8 @@ def main() -> None:
     """Serve one server until it hangs up."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # even if we are stopped and cannot see it
     fd, backend, beat_s = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    if cores := {int(each) for each in sys.argv[4:]}:
+        os.sched_setaffinity(0, cores)  # and with it everything that is started from here on
     os.set_inheritable(fd, False)  # a program that we judge must not have it
     sock = socket.socket(fileno=fd)
     speaking = threading.Lock()

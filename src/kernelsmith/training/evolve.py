@@ -12,12 +12,11 @@ from kernelsmith.propose.proposer import Proposer
 from kernelsmith.run.config import Remeasure, RunConfig
 from kernelsmith.run.journal import read
 from kernelsmith.run.loop import Run
-from kernelsmith.run.result import Result
 from kernelsmith.run.start import JOURNAL, Judges, resume, start
 
 MakeProposer = Callable[[Task, Path], Proposer]
 OpenJudges = Callable[[AsyncExitStack], Judges]
-"""Opens judges for one run, and says to the stack how they are closed."""
+"""Opens judges for some runs, and says to the stack how they are closed."""
 
 
 def quick_run() -> RunConfig:
@@ -30,35 +29,63 @@ def quick_run() -> RunConfig:
 
 def evolve(
     tasks: Sequence[Task], folder: Path, config: RunConfig, proposer_for: MakeProposer, *,
-    judges: OpenJudges | None = None, device: Device | None = None,
+    judges: OpenJudges | None = None, device: Device | None = None, at_a_time: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:  # fmt: skip
     """Run every task to the end of its budget; what is done already is not done again.
 
-    Judges are processes on this machine where none are given.
+    Judges are processes on this machine where none are given; those given serve all runs.
 
     Raises:
         UsageError: A run was interrupted; the same call goes on with it.
     """
-    for number, task in enumerate(tasks, 1):
+    begun = {task.name: _steps(folder / task.name) for task in tasks}
+    left = [
+        (number, task) for number, task in enumerate(tasks, 1)
+        if (done := begun[task.name]) is None or done < config.budget.steps
+    ]  # fmt: skip
+
+    def made(task: Task, found: Judges | None) -> Run:
         place = folder / task.name
-        done = len(read(place / JOURNAL).steps) if (place / JOURNAL).is_file() else None
-        if done is not None and done >= config.budget.steps:
-            continue
-        say(f"[{number}/{len(tasks)}] {task.name}")
         proposer = proposer_for(task, place)
+        if begun[task.name] is None:
+            return start(task, place, config, proposer=proposer, judges=found, device=device)
+        return resume(place, proposer_of=lambda _: proposer, budget=config.budget, judges=found)
 
-        def made(found: Judges | None, *, new: bool = done is None, place: Path = place,
-                 task: Task = task, proposer: Proposer = proposer) -> Run:  # fmt: skip
-            if new:
-                return start(task, place, config, proposer=proposer, judges=found, device=device)
-            return resume(place, proposer_of=lambda _: proposer, budget=config.budget, judges=found)
+    async def gone() -> None:
+        going: list[Run] = []
+        room, over = asyncio.Semaphore(at_a_time), asyncio.Event()
 
-        result = asyncio.run(_gone(made, judges))
-        if result.stopped:
-            raise UsageError(f"stopped after {result.steps} steps of {task.name}; the same goes on")
+        async def one(number: int, task: Task) -> None:
+            async with room:
+                if over.is_set():
+                    return
+                say(f"[{number}/{len(tasks)}] {task.name}")
+                going.append(run := made(task, found))
+                try:
+                    result = await run.go()
+                    if result.stopped:
+                        raise UsageError(
+                            f"stopped after {result.steps} steps of {task.name}; the same goes on"
+                        )
+                except BaseException:
+                    over.set()
+                    for other in going:  # one run hears a signal, and it was meant for all
+                        other.stop()
+                    raise
+                finally:
+                    going.remove(run)
+
+        async with AsyncExitStack() as opened:
+            found = None if judges is None else judges(opened)
+            ended = await asyncio.gather(*(one(*each) for each in left), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
+
+    asyncio.run(gone())
 
 
-async def _gone(made: Callable[[Judges | None], Run], judges: OpenJudges | None) -> Result:
-    async with AsyncExitStack() as opened:
-        return await made(None if judges is None else judges(opened)).go()
+def _steps(place: Path) -> int | None:
+    """How many a run has taken; none where there is no run."""
+    return len(read(place / JOURNAL).steps) if (place / JOURNAL).is_file() else None

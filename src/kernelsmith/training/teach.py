@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from kernelsmith.run.pool import LocalPool
 from kernelsmith.run.progress import Progress
 from kernelsmith.run.simulated import DEVICE, SimulatedEvaluator
 from kernelsmith.run.start import JOURNAL, Judges, resume, settings_of, start
-from kernelsmith.training.evolve import MakeProposer
+from kernelsmith.training.evolve import MakeProposer, OpenJudges
 
 PROGRESS = "progress.jsonl"
 _UNJUDGED = {each.value for each in (Outcome.DUPLICATE, Outcome.REJECTED, Outcome.LOST)}
@@ -82,13 +83,17 @@ class Teaching:
         proposer_for: The teacher, made anew for each task.
         ready: Whether it can begin at once; where it cannot, the task waits for the others.
         say: Told where it stands, now and then.
+        judges: Opens those of a lane, by its number; processes on this machine if not given.
+        device: What they judge on; this machine if not given.
     """
 
     def __init__(
         self, tasks: Sequence[tuple[str, Callable[[], Task]]], folder: Path, lessons: Lessons,
         proposer_for: MakeProposer, *, ready: Callable[[Task], bool] = lambda _: True,
         say: Callable[[str], None] = lambda _: None,
+        judges: Callable[[int], OpenJudges] | None = None, device: Device | None = None,
     ) -> None:  # fmt: skip
+        self._judges, self._device = judges or self._local, device
         self._folder, self._lessons, self._proposer_for, self._say = (
             folder, lessons, proposer_for, say,
         )  # fmt: skip
@@ -124,7 +129,7 @@ class Teaching:
         """
         began, already = time.monotonic(), self._judged.total()
         self._folder.mkdir(parents=True, exist_ok=True)
-        device = _device(self._lessons.run.backend)
+        device = self._device or _device(self._lessons.run.backend)
         lanes = [
             threading.Thread(target=self._lane, args=(number, device), daemon=True)
             for number in range(self._lessons.lanes)
@@ -173,20 +178,23 @@ class Teaching:
             self.stop()
 
     async def _all(self, number: int, device: Device) -> None:
-        run = self._lessons.run
-        pool: LocalPool | None = None
-        if run.backend == "null":
-            judges = Judges(evaluator=SimulatedEvaluator())
-        else:
-            settings = settings_of(run.effort, run)
-            pool = LocalPool(run.backend, usual=settings, thorough=settings, size=1)
-            judges = Judges(evaluator=pool.evaluator)
-        try:
+        async with AsyncExitStack() as opened:
+            judges = self._judges(number)(opened)
             while (chosen := self._next()) is not None:
                 await self._one(number, *chosen, judges=judges, device=device)
-        finally:
-            if pool is not None:
-                await pool.close()
+
+    def _local(self, _: int) -> OpenJudges:
+        run = self._lessons.run
+
+        def opened(stack: AsyncExitStack) -> Judges:
+            if run.backend == "null":
+                return Judges(evaluator=SimulatedEvaluator())
+            settings = settings_of(run.effort, run)
+            pool = LocalPool(run.backend, usual=settings, thorough=settings, size=1)
+            stack.push_async_callback(pool.close)
+            return Judges(evaluator=pool.evaluator)
+
+        return opened
 
     def _next(self) -> tuple[str, Callable[[], Task], bool] | None:
         """Name, how to get it, and whether it had to wait before."""

@@ -13,7 +13,7 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import BackendUnavailable
 from kernelsmith.evaluate.builder import Builder, default_cache
-from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.exclusive import CoreLock
 from kernelsmith.evaluate.lane import Lane
 from kernelsmith.evaluate.oracle import Oracle
 from kernelsmith.evaluate.priority import prompt
@@ -38,7 +38,7 @@ class CpuBackend:
     def __init__(self, *, cache: Path | None = None, memory_bytes: int = 8 << 30) -> None:
         self._cache = cache or default_cache()
         self._limits = Limits(memory_bytes=memory_bytes)
-        self._lock = DeviceLock("cpu")
+        self._lock = CoreLock(os.sched_getaffinity(0))
         self._lanes: WeakSet[Lane] = WeakSet()
         self._zygote: Zygote | None = None
         self._builder: Builder | None = None
@@ -107,7 +107,7 @@ class CpuBackend:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Timing owns all cores: other judges wait, and other processes are put last in line."""
+        """Timing owns its cores: judges there wait, and other processes are put last in line."""
         with self._lock.exclusive(), prompt([lane.pid for lane in self._lanes if lane.is_open]):
             yield
 

@@ -4,11 +4,12 @@ import hashlib
 import threading
 from pathlib import Path
 
-from kernelsmith.domain.candidate import CandidateId
+from kernelsmith.domain.candidate import Candidate, CandidateId
 from kernelsmith.domain.codec import dumps, loads
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.evaluator import Evaluator
 from kernelsmith.evaluate.harness import JUDGE
 
 
@@ -53,6 +54,25 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+class Remembering:
+    """An evaluator that asks another one only for what the store does not know."""
+
+    def __init__(self, evaluator: Evaluator, store: Store) -> None:
+        self._evaluator, self._store = evaluator, store
+
+    async def evaluate(
+        self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
+    ) -> Evaluation:
+        """What is known, else what is found now; beside a baseline nothing is."""
+        if baseline is not None:
+            return await self._evaluator.evaluate(task, candidate, baseline=baseline)
+        if (known := self._store.get(task, candidate.id)) is not None:
+            return known
+        found = await self._evaluator.evaluate(task, candidate)
+        self._store.put(task, found)
+        return found
 
 
 def _key(task: Task) -> str:
