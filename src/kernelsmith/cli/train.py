@@ -69,6 +69,10 @@ def _data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--held-out", action="append", default=[], metavar="TASK")
     parser.add_argument("--centres", type=Path, metavar="FILE", help="names of the only tasks")
     parser.add_argument("--benchmark", type=Path, metavar="FOLDER", help="drop copies of its tasks")
+    parser.add_argument(
+        "--no-compiler", action="store_true",
+        help="no questions about tasks for which torch's compiler would be asked first",
+    )  # fmt: skip
     parser.add_argument("--context", type=int, default=65_536, metavar="TOKENS")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
 

@@ -48,7 +48,7 @@ def data(args: argparse.Namespace) -> int:
         guard=False if args.no_guard else None, most=args.most, seed=args.seed,
         filter=Filter(over=args.over, beyond_noise=args.beyond_noise),
         held_out_share=args.held_out_share, held_out=tuple(args.held_out),
-        centres=_names(args.centres), context_tokens=args.context,
+        centres=_names(args.centres), context_tokens=args.context, compiler=not args.no_compiler,
     )  # fmt: skip
     benchmark = _tasks(args.benchmark, RunConfig()) if args.benchmark is not None else []
     built = build(args.runs, recipe, args.out, benchmark=benchmark)

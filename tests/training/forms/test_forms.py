@@ -67,6 +67,40 @@ def test_a_typed_prompt_is_short_and_names_what_was_tried(family):
     assert len(text) < 1500 < len(family.source(chosen))
 
 
+def test_a_typed_prompt_says_what_there_is_to_choose(family):
+    form = RulesEdits("cpu")
+    names = [each.space.template for each in templates_only(SOFTMAX, "cpu").members]
+    first = form.messages(a_brief(SOFTMAX))[-1].content
+    assert f"families {' '.join(names)}" in first
+    later = form.messages(a_brief(SOFTMAX, family.source(family.space.defaults)))[-1].content
+    [line] = [each for each in later.splitlines() if each.startswith("may be ")]
+    offered = dict(each.split("=", 1) for each in line.removeprefix("may be ").split())
+    many = {e.name: list(e.choices) for e in family.space.parameters if len(e.choices) > 1}
+    assert {name: said.split("|") for name, said in offered.items()} == many
+
+
+def test_the_compiler_is_asked_only_for_what_the_brief_shows_or_the_source_does_not_tell(family):
+    asked = []
+
+    def find(task, backend):
+        asked.append(task.name)
+        return templates_only(task, backend)
+
+    form = RulesEdits("cpu", find=find)
+    unread = Task(name="unread", source="def get_inputs():\n    return []\n")
+    assert form.at_hand(SOFTMAX)
+    assert not form.at_hand(unread)
+    with pytest.raises(Unreadable, match="no family nobody for this task; there are rows"):
+        form.source("family=nobody", a_brief(SOFTMAX))
+    assert asked == []
+    elsewhere = "# kernelsmith rules: nobody width=4\nclass ModelNew: pass"
+    with pytest.raises(Unreadable, match="no family nobody"):
+        form.source("width=8", a_brief(SOFTMAX, elsewhere))
+    with pytest.raises(Unreadable, match="there are none"):
+        form.source("family=rows", a_brief(unread))
+    assert asked == ["softmax", "unread"]
+
+
 def test_a_first_typed_step_names_the_family_and_what_is_unusual(family):
     name, value, chosen = changed(family)
     form, brief = RulesEdits("cpu"), a_brief(SOFTMAX)

@@ -38,6 +38,9 @@ class Recipe:
     """Names of tasks to hold out instead of a drawn share."""
     centres: tuple[str, ...] = ()
     """The only tasks to take; for the stage ``expert`` the annotated cluster centres."""
+    compiler: bool = True
+    """Whether questions may be about tasks for which a compiler is asked before a reply is read;
+    such steps are imitated in any case."""
     context_tokens: int = CONTEXT_TOKENS
     seed: int = 0
 
@@ -85,13 +88,22 @@ def build(
         held_out=recipe.held_out,
     )  # fmt: skip
     train, rest = parted.of(samples)
+    quick = {each.name for each in tasks if recipe.compiler or form.at_hand(each)}
     imitated = balanced(deduplicated(filtered(train, recipe.filter)), recipe.most, seed=recipe.seed)
-    chosen = select(deduplicated(train), recipe.select, seed=recipe.seed, guard=recipe.guard)
+    asked_of = [each for each in train if each.task.name in quick]
+    chosen = select(deduplicated(asked_of), recipe.select, seed=recipe.seed, guard=recipe.guard)
     chosen = balanced(chosen, recipe.most, seed=recipe.seed)
     limit = recipe.context_tokens
     sft = tuple(rows_of(imitated, form, limit=limit))
     rl = tuple(rows_of(chosen, form, answered=False, limit=limit))
-    asked = tuple(rows_of(_probes(rest), form, answered=False, limit=limit))
+    asked = tuple(
+        rows_of(
+            _probes([each for each in rest if each.task.name in quick]),
+            form,
+            answered=False,
+            limit=limit,
+        )
+    )
     card = card_of(
         samples=samples, imitated=imitated, chosen=chosen, sft=sft, rl=rl, held_out=asked,
         split=parted, leaks=leaks_of(chosen), about=recipe_lines(recipe),
@@ -111,7 +123,9 @@ def recipe_lines(recipe: Recipe) -> tuple[tuple[str, str], ...]:
         ("imitated", f"first steps: correct; later ones: correct and faster than "
                      f"{recipe.filter.over.value}"
                      + (" beyond the noise" if recipe.filter.beyond_noise else "")),
-        ("reinforced", recipe.select), ("context", f"{recipe.context_tokens} tokens"),
+        ("reinforced", recipe.select
+         + ("" if recipe.compiler else ", of tasks that need no compiler")),
+        ("context", f"{recipe.context_tokens} tokens"),
         ("seed", str(recipe.seed)),
     )  # fmt: skip
 

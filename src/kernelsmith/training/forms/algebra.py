@@ -10,6 +10,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator, Mapping
 
+from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Message, Proposal, Step
 from kernelsmith.propose.reply import Unreadable
 from kernelsmith.training.forms import short
@@ -123,6 +124,10 @@ class AlgebraEdits:
     """The typed form of the null backend."""
 
     name = "typed"
+
+    def at_hand(self, task: Task) -> bool:
+        """All are."""
+        return True
 
     def messages(self, brief: Brief) -> tuple[Message, ...]:
         """The current expression and its speed."""

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Message
 from kernelsmith.errors import UsageError
 from kernelsmith.propose.prompt_options import Form as ReplyForm
@@ -21,6 +22,10 @@ class Form(Protocol):
     """
 
     name: str
+
+    def at_hand(self, task: Task) -> bool:
+        """Whether replies about a task are read at once; else a compiler is asked before."""
+        ...
 
     def messages(self, brief: Brief) -> tuple[Message, ...]:
         """What the model is sent."""

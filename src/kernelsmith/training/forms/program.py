@@ -3,6 +3,7 @@
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Message
 from kernelsmith.propose.prompt import messages_of
 from kernelsmith.propose.prompt_options import Form as ReplyForm
@@ -19,6 +20,10 @@ class Program:
     def __init__(self, options: PromptOptions) -> None:
         self._options = options
         self.name = options.form.value
+
+    def at_hand(self, task: Task) -> bool:
+        """All are."""
+        return True
 
     def messages(self, brief: Brief) -> tuple[Message, ...]:
         """The evolution prompt."""

@@ -56,14 +56,21 @@ class RulesEdits:
             )
         self._backend, self._find = backend, find
         self._known: dict[tuple[Task, bool], Families] = {}
-        self._finding = Lock()
+        self._finding: dict[Task, Lock] = {}
+        self._lock = Lock()
+
+    def at_hand(self, task: Task) -> bool:
+        """Whether its families are read from the source; else the compiler is asked for them."""
+        return bool(self._families(task, thorough=False).members)
 
     def messages(self, brief: Brief) -> tuple[Message, ...]:
-        """Task, the parent's family and choices, what was tried around it."""
+        """Task, the parent's family and choices, what there is to choose, what was tried."""
         parent = brief.parent
         said = header_of(parent.candidate.source) if parent is not None else None
         if parent is None or said is None:
-            return short.asked(short.about(brief), "no program yet")
+            names = " ".join(each.space.template for each in self._read(brief.task))
+            there = f"families {names}" if names else ""
+            return short.asked(short.about(brief), "no program yet", there)
         family, chosen = said
         choices = " ".join(f"{name}={value}" for name, value in chosen.items())
         tried = [
@@ -72,7 +79,7 @@ class RulesEdits:
         lines = [each for each in dict.fromkeys(tried) if each][:_MOST_TRIED]
         return short.asked(
             short.about(brief), f"program {family} {choices}",
-            f"speed {short.worth(parent.evaluation)}", *lines,
+            f"speed {short.worth(parent.evaluation)}", self._choices(brief.task, family), *lines,
         )  # fmt: skip
 
     def answer(self, brief: Brief, source: str, note: str = "") -> str | None:
@@ -94,13 +101,13 @@ class RulesEdits:
 
     def source(self, reply: str, brief: Brief, *, cut_off: bool = False) -> str:
         """Apply the edits to the parent's choices, and have the family write them."""
-        wanted, edits = _read(reply, cut_off=cut_off)
+        wanted, edits = _words_of(reply, cut_off=cut_off)
         parent = brief.parent
         old = header_of(parent.candidate.source) if parent is not None else None
         name = wanted or (old[0] if old is not None else None)
         if name is None:
             raise Unreadable("there is no program to edit yet; begin with family=NAME")
-        family = self._family(brief.task, name)
+        family = self._family(brief, name)
         stays = old is not None and old[0] == name
         chosen = dict(old[1]) if stays and old is not None else dict(family.space.defaults)
         known = {each.name: each.choices for each in family.space.parameters}
@@ -127,22 +134,46 @@ class RulesEdits:
         return f"tried {_words(changed)} {short.worth(exemplar.evaluation)}" if changed else ""
 
     def _defaults(self, task: Task, name: str) -> Chosen:
-        for each in self._families(task, thorough=False).members:
+        for each in self._read(task):
             if each.space.template == name:
                 return each.space.defaults
         return {}
 
-    def _family(self, task: Task, name: str) -> Family:
-        """Of what the source alone tells, else of everything; the compiler takes its time."""
-        for thorough in (False, True):
-            for each in self._families(task, thorough=thorough).members:
-                if each.space.template == name:
-                    return each
-        names = ", ".join(e.space.template for e in self._families(task, thorough=True).members)
+    def _choices(self, task: Task, name: str) -> str:
+        """What the parameters of a family may be, where the source alone tells."""
+        for each in self._read(task):
+            if each.space.template == name:
+                many = [one for one in each.space.parameters if len(one.choices) > 1]
+                return "may be " + " ".join(f"{one.name}={'|'.join(one.choices)}" for one in many)
+        return ""
+
+    def _family(self, brief: Brief, name: str) -> Family:
+        """Of what the source alone tells, else of everything; the compiler takes its time.
+
+        It is not asked for a name out of thin air, which would cost half a minute a task: only
+        where the source tells nothing, or where the brief shows a program of that family.
+        """
+        read = self._read(brief.task)
+        shown = (brief.parent, *brief.inspirations, *brief.failures)
+        seen = [header_of(each.candidate.source) for each in shown if each is not None]
+        is_seen = any(each is not None and each[0] == name for each in seen)
+        found = [*read]
+        if not read or (is_seen and all(each.space.template != name for each in read)):
+            found += self._families(brief.task, thorough=True).members
+        for each in found:
+            if each.space.template == name:
+                return each
+        names = ", ".join(dict.fromkeys(each.space.template for each in found))
         raise Unreadable(f"no family {name} for this task; there are {names or 'none'}")
 
+    def _read(self, task: Task) -> tuple[Family, ...]:
+        """Families that the source alone tells."""
+        return self._families(task, thorough=False).members
+
     def _families(self, task: Task, *, thorough: bool) -> Families:
-        with self._finding:
+        with self._lock:
+            finding = self._finding.setdefault(task, Lock())
+        with finding:  # others ask about other tasks meanwhile
             key = (task, thorough)
             if key not in self._known:
                 find = self._find if thorough else templates_only
@@ -154,7 +185,7 @@ def _words(chosen: Chosen) -> str:
     return " ".join(f"{name}={value}" for name, value in chosen.items())
 
 
-def _read(reply: str, *, cut_off: bool) -> tuple[str | None, Chosen]:
+def _words_of(reply: str, *, cut_off: bool) -> tuple[str | None, Chosen]:
     if cut_off:
         raise Unreadable("the reply was cut off; an edit is a few words")
     words = reply.split()
