@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelsmith.evaluate.builder import Builder, BuildFailed
+from kernelsmith.evaluate.builder import Builder, BuildFailed, default_cache
 from kernelsmith.evaluate.sandbox.process import Zygote
 from kernelsmith.kernels import extension_request
 from kernelsmith.kernels.building import BuildRequest
@@ -100,3 +100,49 @@ def test_plain_cpp_sees_nothing_of_torch(builder, tmp_path):
     words = built(builder.build(BuildRequest(kind="cpp", source="int f() { return 1; }")))
     assert not any("torch" in word for word in words)
     assert not (tmp_path / "cache" / "headers").exists()
+
+
+VECTORS = """\
+#include <vector>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+#define WIDE 8
+extern "C" float first(const float* x) { return std::vector<float>(x, x + WIDE)[0]; }
+"""
+
+
+def plainly(source, flags=()):
+    return BuildRequest(kind="cpp", source=source, flags=flags)
+
+
+def test_vectorised_cpp_gets_its_headers_precompiled(builder):
+    words = built(builder.build(plainly(VECTORS)))
+    header = header_of(words)
+    assert "immintrin.h" in header.read_text()
+    assert header.with_name("plain.h.gch").is_file()
+    assert not any("torch" in word for word in words)
+
+
+@pytest.mark.parametrize(
+    ("source", "flags"),
+    [
+        ("#define NDEBUG\n" + VECTORS, ()),
+        (VECTORS + "#include <cassert>\n", ()),  # behind a definition
+        (VECTORS.replace("<immintrin.h>", "<cmath>"), ()),
+        ("// #include <immintrin.h>\n#include <vector>\n", ()),
+        (VECTORS, ("-ffast-math",)),
+    ],
+)
+def test_headers_that_might_read_otherwise_there_are_not_read_ahead(source, flags, builder):
+    assert "-include" not in built(builder.build(plainly(source, flags)))
+
+
+def test_what_comes_out_is_the_same_byte_for_byte(zygote):
+    builder = Builder(zygote, cache=default_cache())
+    ahead = builder._run(
+        {"files": {"kernel.cpp": VECTORS}, "outputs": ["kernel.so"],
+         "command": builder._command(plainly(VECTORS), [])}, [],
+    )["kernel.so"]  # fmt: skip
+    made = builder.build(plainly(VECTORS))
+    assert os.pread(made.fd, os.fstat(made.fd).st_size, 0) == ahead

@@ -33,6 +33,21 @@ FEW_HEADERS = """\
 """What functions on tensors need of ``torch/extension.h``. The rest of it, modules, optimisers and
 data loaders, costs as much again: whoever includes it instantiates its templates, precompiled or
 not, even in an empty file."""
+PLAIN_HEADERS = """\
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+#include <immintrin.h>
+"""
+"""What vectorised C++ includes: reading the last of them takes half a second of every build."""
+_INCLUDES_VECTORS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<immintrin\.h>", re.MULTILINE)
+_BEFORE_LAST_INCLUDE = re.compile(r"\A.*^[ \t]*#[ \t]*include\b", re.DOTALL | re.MULTILINE)
+_CHANGES_HEADERS = re.compile(r"^[ \t]*#[ \t]*(?:define|undef|pragma)\b", re.MULTILINE)
+_FEW, _ALL, _PLAIN = "torch_few.h", "torch_all.h", "plain.h"
+_HEADERS = {_FEW: FEW_HEADERS, _ALL: ALL_HEADERS, _PLAIN: PLAIN_HEADERS}
 NEEDS_ALL = re.compile(
     r"not a member of .(?:torch|at|c10|py|pybind11)\b|has not been declared|incomplete type"
     r"|default argument given|redefinition of|No such file"
@@ -111,8 +126,8 @@ class Builder:
                 f"this backend builds C++; {request.kind} needs the cuda or maca backend"
             )
         if request.kind == "cpp":
-            return self._built(request, [], [])
-        few, more = (self._header_place(request.flags, few=few) for few in (True, False))
+            return self._plain(request)
+        few, more = (self._header_place(request.flags, name) for name in (_FEW, _ALL))
         if not self._stored(request, _extending(request, more)).exists():
             try:
                 return self._extension(request, few)
@@ -120,6 +135,27 @@ class Builder:
                 if not NEEDS_ALL.search(str(error)):
                     raise
         return self._extension(request, more)
+
+    def _plain(self, request: BuildRequest) -> Artifact:
+        if not self._may_precompile(request):
+            return self._built(request, [], [])
+        header = self._header_place((), _PLAIN)
+        more = ["-include", str(header)]
+        if not self._stored(request, more).exists():
+            self._precompile(header, ())
+        return self._built(request, more, [header.parent])
+
+    def _may_precompile(self, request: BuildRequest) -> bool:
+        """Whether headers read ahead of the source are the same as those read where it says so."""
+        source = request.source
+        before = _BEFORE_LAST_INCLUDE.match(source)
+        return (
+            before is not None
+            and _INCLUDES_VECTORS.search(source) is not None
+            and _CHANGES_HEADERS.search(before[0]) is None
+            and not request.flags  # a header for each set of flags would fill the disk
+            and _is_gnu(self.version)
+        )
 
     def _extension(self, request: BuildRequest, header: Path) -> Artifact:
         if not self._stored(request, _extending(request, header)).exists():
@@ -147,29 +183,30 @@ class Builder:
         return self._cache / "builds" / f"{hashlib.sha256(text.encode()).hexdigest()}.so"
 
     def _command(self, request: BuildRequest, more: list[str]) -> list[str]:
-        libraries = _torch_libraries() if more else []
+        libraries = [] if request.kind == "cpp" else _torch_libraries()
         return [
             self.compiler, *DEFAULT_FLAGS, *request.flags, *more, "-fPIC", "-shared", "kernel.cpp",
             "-o", "kernel.so", *libraries,
         ]  # fmt: skip
 
-    def _header_place(self, flags: Sequence[str], *, few: bool) -> Path:
-        """Where torch's headers lie precompiled, for one compiler and set of flags."""
-        text = FEW_HEADERS if few else ALL_HEADERS
-        identity = f"{self._precompiling(flags)} {self.version} {_cpu()} {text}"
+    def _header_place(self, flags: Sequence[str], name: str) -> Path:
+        """Where headers lie precompiled, for one compiler and set of flags."""
+        identity = f"{self._precompiling(flags, name)} {self.version} {_cpu()} {_HEADERS[name]}"
         folder = hashlib.sha256(identity.encode()).hexdigest()[:32]
-        return self._cache / "headers" / folder / ("torch_few.h" if few else "torch_all.h")
+        return self._cache / "headers" / folder / name
 
-    def _precompiling(self, flags: Sequence[str]) -> list[str]:
-        return [self.compiler, *DEFAULT_FLAGS, *flags, *_torch_flags(), "-fPIC"]
+    def _precompiling(self, flags: Sequence[str], name: str) -> list[str]:
+        torch = [] if name == _PLAIN else _torch_flags()
+        return [self.compiler, *DEFAULT_FLAGS, *flags, *torch, "-fPIC"]
 
     def _precompile(self, header: Path, flags: Sequence[str]) -> None:
-        """Do once what would take every build a minute."""
+        """Do once what would take every build of an extension a minute."""
         made = header.with_name(f"{header.name}.gch")
         if made.exists():
             return
-        text = FEW_HEADERS if header.name == "torch_few.h" else ALL_HEADERS
-        command = [*self._precompiling(flags), "-x", "c++-header", header.name, "-o", "pre.gch"]
+        text = _HEADERS[header.name]
+        command = self._precompiling(flags, header.name)
+        command += ["-x", "c++-header", header.name, "-o", "pre.gch"]
         message: dict[str, object] = {
             "files": {header.name: text}, "command": command, "outputs": ["pre.gch"]
         }  # fmt: skip
@@ -220,7 +257,7 @@ def default_cache() -> Path:
 
 def _extending(request: BuildRequest, header: Path) -> list[str]:
     """What a torch extension needs on the command line besides."""
-    place = [f"-I{header.parent}"] if header.name == "torch_few.h" else []
+    place = [f"-I{header.parent}"] if header.name == _FEW else []
     name = f"-DTORCH_EXTENSION_NAME={request.name}"
     return ["-include", str(header), *place, *_torch_flags(), name]
 
@@ -241,6 +278,11 @@ def _torch_libraries() -> list[str]:
     """What an extension calls; loaded already where it runs, so no path to them is recorded."""
     folder = Path(sysconfig.get_path("purelib")) / "torch" / "lib"
     return [f"-L{folder}", *(f"-l{name}" for name in ("c10", "torch_cpu", "torch_python"))]
+
+
+def _is_gnu(version: str) -> bool:
+    """Whether a compiler takes a ``.gch`` beside the header that is included first."""
+    return "g++" in version or "GCC" in version
 
 
 def _cpu() -> str:
