@@ -151,8 +151,8 @@ def _unpacked(data: Path, work: Path) -> None:
         archive.extractall(work, filter="data")
 
 
-def go_through(todo: Sequence[Stage], left_s: Callable[[], float]) -> dict[str, float]:
-    """Do what is not done yet while there is time; returns the seconds each took."""
+def go_through(todo: Sequence[Stage], left_s: Callable[[], float]) -> tuple[dict[str, float], str]:
+    """Do what is not done yet while there is time; returns the seconds each took, and a failure."""
     took: dict[str, float] = {}
     for stage in todo:
         if stage.done.is_file():
@@ -171,9 +171,9 @@ def go_through(todo: Sequence[Stage], left_s: Callable[[], float]) -> dict[str, 
         say(f"{stage.name}: {took[stage.name]} s, {done.error or said[0][:200]}")
         if not stage.done.is_file():
             if not done.cut_short and done.error:
-                raise SystemExit(f"{stage.name} failed: {done.error}")
+                return took, f"{stage.name} failed: {done.error}"
             break
-    return took
+    return took, ""
 
 
 def summary(args: argparse.Namespace) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def main() -> None:
     out: Path = args.out or args.work / "training.json"
     known = json.loads(out.read_text()) if out.is_file() else {"sessions": []}
     todo = stages(args)
-    took = go_through(todo, lambda: args.budget_s - (time.monotonic() - begun))
+    took, failure = go_through(todo, lambda: args.budget_s - (time.monotonic() - begun))
     backend = read_rows(args.work / f"data-{args.select[0]}" / HELD_OUT)[0].backend
     device = load_backend(backend).device()
     session = {
@@ -228,6 +228,8 @@ def main() -> None:
     out.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
     rewards(body["curves"], out.with_suffix(".svg"))
     left = [each.name for each in todo if not each.done.is_file()]
+    if failure:
+        raise SystemExit(failure)
     say(f"wrote {out.name}; left to do: {', '.join(left) or 'nothing'}")
     if not left:
         first, *others = [each.with_name("table.md").read_text() for each in _tables(args.work)]

@@ -1,10 +1,12 @@
 """A teacher over many tasks: counted honestly, interrupted at any time, gone on with."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from training_parts import null_tasks
 
+from kernelsmith.domain.trajectory import Proposal
 from kernelsmith.errors import UsageError
 from kernelsmith.run.canonical import canonical
 from kernelsmith.run.config import Budget
@@ -131,3 +133,19 @@ def test_what_breaks_is_heard_of(tmp_path):
 def test_nonsense_is_refused():
     with pytest.raises(UsageError, match="at least one lane"):
         lessons(lanes=0)
+
+
+class Silent(AlgebraTeacher):
+    async def propose(self, brief):
+        return Proposal(source=None, rejection="knows nothing of it", proposer="silent")
+
+
+def test_a_task_of_which_nothing_is_judged_is_not_counted_as_taught(tmp_path):
+    def teacher(task, place):
+        return Silent() if task is TASKS[2] else AlgebraTeacher()
+
+    taught = teaching(tmp_path, lessons(), teacher).go()
+    assert (taught.tasks, taught.skipped) == (5, 1)
+    noted = [json.loads(line) for line in (tmp_path / PROGRESS).read_text().splitlines()]
+    [why] = [each["why"] for each in noted if each["task"] == TASKS[2].name]
+    assert why == "nothing of it was judged: knows nothing of it"

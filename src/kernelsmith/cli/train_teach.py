@@ -48,7 +48,8 @@ def teach(args: argparse.Namespace) -> int:
         f"{taught.judged} judged steps of {taught.tasks} tasks in {args.out}; {taught.new} new in "
         f"{taught.seconds:.0f} s, {pace:.1f} a minute; {taught.skipped} tasks cannot be judged"
     )
-    if taught.late or taught.interrupted:
+    enough = args.until is not None and taught.judged >= args.until
+    if (taught.late or taught.interrupted) and not enough:
         _say("the same command goes on")
     elif taught.waiting and args.no_compiler:
         _say(f"{taught.waiting} more tasks need torch's compiler: leave out --no-compiler")

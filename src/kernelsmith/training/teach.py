@@ -230,8 +230,10 @@ class Teaching:
             return
         finally:
             self._runs.pop(number, None)
-        if not result.stopped:
-            self._note(_Done(task=name, steps=result.steps, judged=self._judged[name]))
+        if result.stopped:
+            return
+        why = "" if self._judged[name] else _nothing_judged(place)
+        self._note(_Done(task=name, steps=result.steps, judged=self._judged[name], why=why))
 
     def _opened(self, name: str, task: Task, place: Path, judges: Judges, device: Device) -> Run:
         config, proposer = self._lessons.run, self._proposer_for(task, place)
@@ -283,6 +285,13 @@ def _read(path: Path) -> dict[str, _Done]:
             done = replace(found[done.task], why=done.why)
         found[done.task] = done
     return found
+
+
+def _nothing_judged(place: Path) -> str:
+    """Why a run that ended has no step with a verdict."""
+    steps = read(place / JOURNAL).steps
+    said = next((each.proposal.rejection for each in steps if each.proposal.rejection), "")
+    return f"nothing of it was judged{': ' if said else ''}{' '.join(said.split())[:200]}"
 
 
 def _device(backend: str) -> Device:
