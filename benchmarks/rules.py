@@ -76,6 +76,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--limit-s", type=float, default=180.0, metavar="S", help="per task (180)")
     parser.add_argument("--effort", default="usual", help="how thorough the judge is (usual)")
     parser.add_argument(
+        "--rivals", type=int, default=0, metavar="N",
+        help="others within the noise of the best that are confirmed as well (0)",
+    )  # fmt: skip
+    parser.add_argument(
         "--final", type=int, metavar="N",
         help="how many are tried, best first, until one is confirmed (1 at a glance, else 2)",
     )  # fmt: skip
@@ -159,6 +163,7 @@ def jobs(
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
+                "rivals": args.rivals,
                 "families": "" if args.live else str(families), "seeds": seeds_of(chosen, how),
                 "sources": str(args.sources) if args.sources else "",
             }  # fmt: skip

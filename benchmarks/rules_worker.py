@@ -87,7 +87,9 @@ class Worker:
             backend=self.backend.name, effort=self._asked["effort"],
             confirm_effort=self._asked["effort"], seed=asked["seed"],
             budget=Budget(steps=asked["evaluations"], seconds=asked["seconds"]),
-            remeasure=Remeasure(champions=False, gain=False, final=asked["final"]),
+            remeasure=Remeasure(
+                champions=False, gain=False, final=asked["final"], rivals=asked["rivals"]
+            ),
         )  # fmt: skip
         find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for
         proposer = RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)

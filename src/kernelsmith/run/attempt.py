@@ -83,6 +83,10 @@ class Workshop:
             return None
         return await self._judge(self._confirmer, number, candidate, stage)
 
+    def settle(self, number: int, judged: Judged) -> None:
+        """Write down which of several that were confirmed is the result."""
+        self._journal.append_judged(number, judged)
+
     async def _proposal(self, brief: Brief, given: Proposal | None) -> Proposal:
         number = brief.number
         if number in self._proposals:

@@ -53,11 +53,14 @@ class Remeasure:
     """That is done from this share of the parent's speed-up on."""
     final: int = 3
     """How many are tried, best first, until one is confirmed at the end; 0 confirms none."""
+    rivals: int = 2
+    """How many others, as good as the best within the noise, are confirmed as well; the best of
+    those confirmed is the result."""
     lost: int = 2
     """How often an evaluation that we lost is asked for again."""
 
     def __post_init__(self) -> None:
-        if self.near <= 0 or self.final < 0 or self.lost < 0:
+        if self.near <= 0 or min(self.final, self.rivals, self.lost) < 0:
             raise UsageError(f"shares and counts are not negative; got {self}")
 
 
@@ -131,7 +134,7 @@ _QUICK = RunConfig(
     effort="quick",
     confirm_effort="usual",
     budget=Budget(steps=12, stale_steps=8),
-    remeasure=Remeasure(gain=False, final=2),
+    remeasure=Remeasure(gain=False, final=2, rivals=1),
 )
 _THOROUGH = RunConfig(concurrency=8, budget=Budget(steps=512, stale_steps=128, roofline_share=0.95))
 PRESETS: Mapping[str, RunConfig] = {"paper": _PAPER, "quick": _QUICK, "thorough": _THOROUGH}

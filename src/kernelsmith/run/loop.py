@@ -6,14 +6,14 @@ its seed and of what proposer and evaluator answer, and its journal can be repla
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kernelsmith.domain.candidate import Candidate
-from kernelsmith.domain.evaluation import Evaluation, Verdict
+from kernelsmith.domain.candidate import Candidate, CandidateId
+from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Exemplar, Proposal, Role, Step
 from kernelsmith.errors import UsageError
@@ -26,8 +26,9 @@ from kernelsmith.run.commit import Committer
 from kernelsmith.run.config import RunConfig
 from kernelsmith.run.interrupt import Interruption
 from kernelsmith.run.journal import Journal
+from kernelsmith.run.leaders import Leaders
 from kernelsmith.run.progress import Tally, Watch
-from kernelsmith.run.recorded import Header, Recorded, Stage
+from kernelsmith.run.recorded import Header, Judged, Recorded, Stage
 from kernelsmith.run.result import Result
 from kernelsmith.run.stopping import Stop, reason_to_stop
 from kernelsmith.search.score import grade
@@ -64,6 +65,7 @@ class Run:
         self._shapes_of, self._clock = shapes_of, clock
         self._owned = owned or AsyncExitStack()
         self._steps = recorded.steps if recorded else ()
+        self._leaders = Leaders()
         self._drained = set(recorded.drained) if recorded else set()
         self._recorded_final = recorded.final if recorded else None
         self._adapted = dict(recorded.adapted) if recorded else {}
@@ -172,6 +174,7 @@ class Run:
             )
         self._learn(step)
         self._tally.add(step)
+        self._leaders.add(step)
 
     async def _tell_next(self) -> bool:
         """Wait for the oldest step in flight and tell it; false where someone interrupted."""
@@ -215,6 +218,7 @@ class Run:
         self._journal.append_step(step, at_s=self._elapsed)
         self._learn(step)
         self._tally.add(step)
+        self._leaders.add(step)
         if placement.is_best:
             self._write_best(self.search.best, confirmed=False)
         progress = self._tally.progress(
@@ -267,32 +271,47 @@ class Run:
         return await self._tell_next()
 
     async def _final(self) -> Exemplar | None:
-        """Judge the best once more, with fresh inputs; where it fails, the next best."""
+        """Judge the best once more, with fresh inputs; where it fails, the next best.
+
+        Others that measured as well within the noise are judged too: who came first among them is
+        chance, and who is faster shows when all are measured well.
+        """
         # A run that was given more steps has another end than the one it had before.
         recorded = self._recorded_final if self.search.told == len(self._steps) else None
         if recorded is not None and recorded.evaluation is not None:
             return _exemplar(recorded.candidate, recorded.evaluation)
-        for candidate in self._finalists():
-            judging = self._aside(self._work.confirmed(self.search.told, candidate, Stage.FINAL))
+        best, rules = self.search.best, self.config.remeasure
+        rivals = self._leaders.rivals(best, rules.rivals) if best and rules.final else {}
+        stage = Stage.RUNOFF if rivals else Stage.FINAL
+        winner: Judged | None = None
+        judged: Judged | None = None
+        for candidate in self._finalists(rivals):
+            if winner is not None and candidate.id not in rivals:
+                break
+            judging = self._aside(self._work.confirmed(self.search.told, candidate, stage))
             if not await self._waited(judging):
                 return None
             judged = judging.result()
             if judged is None:
                 return None
-            found = judged.evaluation
-            if found is not None and found.verdict is Verdict.PASSED:
-                return _exemplar(candidate, found)
-        return None
+            if judged.passed and (winner is None or _worth(judged) > _worth(winner)):
+                winner = judged
+        ended = winner or judged
+        if rivals and ended is not None:
+            self._work.settle(self.search.told, replace(ended, stage=Stage.FINAL))
+        if winner is None or winner.evaluation is None:
+            return None
+        return _exemplar(winner.candidate, winner.evaluation)
 
-    def _finalists(self) -> list[Candidate]:
+    def _finalists(self, rivals: Mapping[CandidateId, Candidate]) -> list[Candidate]:
         best = self.search.best
-        if best is None:
+        if best is None or not self.config.remeasure.final:
             return []
         ranked = sorted(self.search.cells(), key=lambda each: -each[2].score)
-        found = {best.candidate.id: best.candidate}
+        found = {best.candidate.id: best.candidate, **rivals}
         for _, _, elite in ranked:
             found.setdefault(elite.candidate.id, elite.candidate)
-        return list(found.values())[: self.config.remeasure.final]
+        return list(found.values())[: max(self.config.remeasure.final, 1 + len(rivals))]
 
     def _result(self, stop: Stop, final: Exemplar | None) -> Result:
         best = final or self.search.best
@@ -362,3 +381,7 @@ def _exemplar(candidate: Candidate, evaluation: Evaluation) -> Exemplar:
     return Exemplar(
         role=Role.TOP, candidate=candidate, evaluation=evaluation, score=grade(evaluation).score
     )
+
+
+def _worth(judged: Judged) -> float:
+    return 0.0 if judged.evaluation is None else grade(judged.evaluation).score

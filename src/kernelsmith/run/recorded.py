@@ -21,6 +21,8 @@ class Stage(StrEnum):
     """Beside its parent."""
     CONFIRM = "confirm"
     """Again and more thoroughly, since it would be the run's best."""
+    RUNOFF = "runoff"
+    """At the end, beside others that measured as well as it did."""
     FINAL = "final"
     """Once more at the end, as the run's result."""
 
@@ -57,6 +59,11 @@ class Judged:
     def __post_init__(self) -> None:
         if (self.evaluation is None) is (not self.lost):
             raise ValueError("a judged candidate has an evaluation, or was lost for a reason")
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was found right."""
+        return self.evaluation is not None and self.evaluation.verdict is Verdict.PASSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +104,4 @@ class Recorded:
     def final(self) -> Judged | None:
         """The confirmed result, where the run came to its end after the last step."""
         found = self.judged.get((len(self.steps), Stage.FINAL))
-        if found is None or found.evaluation is None:
-            return None
-        return found if found.evaluation.verdict is Verdict.PASSED else None
+        return found if found is not None and found.passed else None

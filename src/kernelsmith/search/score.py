@@ -51,6 +51,10 @@ class Grade:
         """Whether it is better than ``old`` beyond the noise of both."""
         return self.score - old.score > math.sqrt(2) * min(self.noise, old.noise)
 
+    def may_equal(self, better: "Grade") -> bool:
+        """Whether it could turn out as good as one that scored better, measured once more."""
+        return better.score - self.score <= math.sqrt(2) * max(self.noise, better.noise)
+
 
 def grade(evaluation: Evaluation) -> Grade:
     """Score one evaluation and say how sure that is."""

@@ -239,3 +239,30 @@ def test_functions_that_call_each_other_are_taken_once(repository):
     )
     text = code(repository.extract(), "A")
     assert text.count("def even") == text.count("def odd") == 1
+
+
+def test_a_table_of_addresses_that_cannot_be_made_does_not_keep_its_class_from_loading(repository):
+    repository.write(
+        a=HEAD + "from urllib.parse import quote\n\ndef address(name):\n"
+        "    return 'https://' + quote(name)\n\nTABLE = {}\nTABLE['a'] = address('a')\n\n"
+        "class A(nn.Module):\n    def __init__(self, pretrained=False):\n"
+        "        super().__init__()\n        if pretrained:\n            self.load(TABLE['a'])\n\n"
+        "    def forward(self, x):\n        return x * 2\n"
+    )
+    text = code(repository.extract(), "A")
+    space = {}
+    exec(text, space)
+    assert space["A"]()(3) == 6
+    with pytest.raises(NotImplementedError, match=r"needs TABLE \(urllib.parse.quote\)"):
+        space["A"](pretrained=True)
+
+
+def test_a_value_stays_where_the_function_it_calls_may_answer(repository):
+    repository.write(
+        a=HEAD + "from urllib.parse import quote\n\ndef named(name):\n    if name.isalpha():\n"
+        "        return name\n    return quote(name)\n\nNAME = named('abc')\n\n"
+        "class A(nn.Module):\n    def forward(self, x):\n        return x * len(NAME)\n"
+    )
+    space = {}
+    exec(code(repository.extract(), "A"), space)
+    assert space["A"]()(2) == 6

@@ -24,7 +24,7 @@ def refuses_at_once(text: str) -> str:
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     for statement in tree.body:
-        if isinstance(statement, ast.Return):
+        if any(isinstance(each, ast.Return) for each in ast.walk(statement)):
             return ""
         if isinstance(statement, ast.Raise) and statement.exc is not None:
             said = ast.unparse(statement.exc)

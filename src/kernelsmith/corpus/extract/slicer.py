@@ -111,8 +111,20 @@ class Slicer:
             changed = False
             for target in list(made.parts):
                 changed |= self._grow(made, target)
+        self._check_values(made)
         self._check(made)
         return made
+
+    def _check_values(self, made: Slice) -> None:
+        """Give up values that call, while the module loads, a function that always refuses."""
+        for target, part in made.parts.items():
+            for name in _called(part.body.text) if part.definition.kind == "value" else ():
+                found = part.names.get(name)
+                inner = made.parts.get(found) if isinstance(found, Inside) else None
+                if inner is None or inner.definition.kind != "function":
+                    continue
+                if why := refuses_at_once(inner.body.text):
+                    raise _Bad(target, why.partition("needs ")[2].rstrip("'\")"))
 
     def _add(self, made: Slice, target: Inside) -> None:
         if target in made.parts:
@@ -191,6 +203,12 @@ class Slicer:
                 for piece in part.methods.get(name, []) if part else []:
                     if why := refuses_at_once(piece.text):
                         raise Rejected("needs what is not here", why)
+
+
+def _called(text: str) -> list[str]:
+    """Functions that statements call by name when they run."""
+    calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return sorted({each.id for each in calls if isinstance(each, ast.Name)})
 
 
 def stand_ins(made: Slice) -> list[str]:

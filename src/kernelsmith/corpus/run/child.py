@@ -127,7 +127,7 @@ def _widened(finder: Finder, recipe: Recipe, detail: str) -> list[Recipe]:
     numbers = [n for n in re.findall(r"\d+", detail) if 1 < int(n) < 4096]
     found = []
     for name, text in recipe.init.items():
-        if re.fullmatch(r"\d+", text):
+        if re.fullmatch(r"[1-9]\d*", text):
             for number in dict.fromkeys(numbers):
                 if number != text and int(number) % int(text) == 0:
                     found.append(replace(recipe, init={**recipe.init, name: number}))

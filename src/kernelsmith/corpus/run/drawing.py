@@ -56,15 +56,21 @@ def compared(line: str, frame: Any) -> list[tuple[int, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = [_evaluated(each, frame) for each in (node.left, node.comparators[0])]
-            if all(isinstance(side, int) for side in sides) and sides[0] != sides[1]:
+            if _are_numbers(*sides) and sides[0] != sides[1]:
                 found.append((sides[0], sides[1]))
             elif all(isinstance(side, tuple) for side in sides):
-                found += [(a, b) for a, b in zip(*sides, strict=False) if a != b]
+                pairs = zip(*sides, strict=False)
+                found += [(a, b) for a, b in pairs if _are_numbers(a, b) and a != b]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             left, right = _evaluated(node.left, frame), _evaluated(node.right, frame)
             if isinstance(left, int) and isinstance(right, int) and right > 0 and left % right:
                 found.append((left, right * max(1, left // right)))
     return found
+
+
+def _are_numbers(*values: object) -> bool:
+    """Sides of a comparison may hold anything: rows of a tensor, which have no one answer."""
+    return all(isinstance(each, int) for each in values)
 
 
 def _evaluated(node: ast.expr, frame: Any) -> Any:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.lineage import (
+    class_of,
+    imported,
+    inherited_method,
+    lineage,
+    own_method,
+)
 
 Plain = float | int | bool | str | None | tuple["Plain", ...]
 """A value that stands in the source."""
@@ -29,7 +37,9 @@ class Module:
 
     tree: ast.Module
     forward: ast.FunctionDef
+    """The reference's own, or that of a base in the same file."""
     constructor: ast.FunctionDef | None
+    """With what bases in the same file do when it calls them; to be read, not to be copied."""
     constants: Mapping[str, ast.expr]
     aliases: Mapping[str, str]
     """Names of imported things, in full: ``F`` is ``torch.nn.functional``."""
@@ -234,17 +244,30 @@ def read_module(task: Task) -> Module:
     if task.is_function:
         forward = _function(tree, task.entry)
     else:
-        found = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == task.entry]
-        methods = {
-            n.name: n for cls in found[-1:] for n in cls.body if isinstance(n, ast.FunctionDef)
-        }
-        forward, constructor = methods.get("forward"), methods.get("__init__")
+        forward = _forward(tree, task.entry)
+        constructor = constructor_of(tree, task.entry)
     if forward is None:
         raise NotRecognised(f"rules find no forward of {task.entry!r} in the task")
     return Module(
         tree=tree, forward=forward, constructor=constructor, constants=_constants(tree),
-        aliases=_aliases(tree), task=task,
+        aliases=imported(tree), task=task,
     )  # fmt: skip
+
+
+def _forward(tree: ast.Module, entry: str) -> ast.FunctionDef | None:
+    """The forward of a class: its own, or that of the first base that has one."""
+    owner = class_of(tree, entry)
+    own = own_method(owner, "forward") if owner is not None else None
+    if owner is None or own is not None:
+        return own
+    order = lineage(tree, entry)
+    found = inherited_method(order, "forward")
+    if isinstance(found, str):
+        raise NotRecognised(f"rules find the forward of {entry!r} in {found}, not in the task")
+    for each in order:
+        if not isinstance(each, str) and (each.keywords or each.decorator_list):
+            raise NotRecognised(f"rules do not know what becomes of the class {each.name!r}")
+    return found
 
 
 def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
@@ -273,19 +296,6 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[node.targets[0].id] = node.value
-    return found
-
-
-def _aliases(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            for each in node.names:
-                top = each.name.split(".")[0]
-                found[each.asname or top] = each.name if each.asname else top
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for each in node.names:
-                found[each.asname or each.name] = f"{node.module}.{each.name}"
     return found
 
 

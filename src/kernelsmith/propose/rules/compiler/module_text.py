@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.lineage import class_of, delegates, passed
 
 _HELPERS = ("get_inputs", "get_init_inputs", "get_workloads", "statistic", "index_scores")
 _LAID_OUT = '''\
@@ -105,6 +106,10 @@ def _kept(task: Task) -> ast.Module:
     found = [node for node in kept if _defines(node) is None or _defines(node) & needed]  # type: ignore[operator]
     if not any(_defines(node) == {task.entry} for node in found):
         raise NotRecognised(f"rules find no {task.entry!r} in the task")
+    if not task.is_function:
+        owner = class_of(tree, task.entry)
+        assert owner is not None
+        owner.body += delegates(tree, task.entry)
     return ast.Module(body=found, type_ignores=[])
 
 
@@ -203,7 +208,7 @@ def _dispatch(
             f"{indent}if laid_out(tensors, {_layout_name(number, len(parts))}):",
             *[f"{indent}    {line}" for line in _returned(part)],
         ]
-    return [*lines, f"return {owner}plain({_passed(forward, method=bool(owner))})"]
+    return [*lines, f"return {owner}plain({passed(forward.args, method=bool(owner))})"]
 
 
 def _condition(path: str, value: str) -> str:
@@ -224,15 +229,6 @@ def _returned(part: Part) -> list[str]:
         *[f"{path} = {value.format(*names)}" for path, value in call.assigned],
         f"return {call.tree.format(*names)}",
     ]
-
-
-def _passed(function: ast.FunctionDef, *, method: bool) -> str:
-    args = function.args
-    plain = [each.arg for each in (*args.posonlyargs, *args.args)][1 if method else 0 :]
-    plain += [f"*{args.vararg.arg}"] if args.vararg else []
-    plain += [f"{each.arg}={each.arg}" for each in args.kwonlyargs]
-    plain += [f"**{args.kwarg.arg}"] if args.kwarg else []
-    return ", ".join(plain)
 
 
 def local_names(call: Call, taken: Mapping[str, object] | Sequence[str] = ()) -> dict[str, str]:

@@ -67,7 +67,7 @@ def literal(value: object) -> str:
 
 def given(constructor: Any, values: Any) -> list[tuple[str, str]]:
     """What a constructor is called with, by name; what cannot be written is left out."""
-    if "__init__" not in vars(constructor):
+    if constructor.__init__ is torch.nn.Module.__init__:
         return []
     args, keywords = ([], values) if isinstance(values, dict) else (list(values), {})
     found = []

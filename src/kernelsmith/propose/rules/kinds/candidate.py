@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.kinds.trace import safe_name
+from kernelsmith.propose.rules.lineage import delegates
 from kernelsmith.propose.rules.source import Module
 from kernelsmith.propose.rules.space import Parameters, Space
 
@@ -134,6 +135,8 @@ def _body(module: Module, parts: Parts) -> str:
             node.name = "plain"
             kept.append(_without_docstring(node))
         elif isinstance(node, ast.ClassDef) and node.name == task.entry:
+            if parts.launch:  # else an inherited forward is inherited here too
+                node.body += delegates(made, task.entry, ("forward",))
             kept.append(_renamed(node))
     kept = [_grafted(each, dict(parts.others)) for each in [*_used(made, kept), *kept]]
     if not parts.launch:  # the entry is as it was, over parts that are not

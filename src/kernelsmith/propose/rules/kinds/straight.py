@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.source import Module, attributes
 
@@ -199,7 +200,7 @@ def places(module: Module) -> Iterator[Place]:
             if "forward" in methods:
                 yield Place(
                     module=module, name=node.name, function=methods["forward"],
-                    constructor=methods.get("__init__"), is_function=False,
+                    constructor=constructor_of(module.tree, node.name), is_function=False,
                 )  # fmt: skip
 
 

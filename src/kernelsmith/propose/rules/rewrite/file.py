@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.lineage import with_delegates
 from kernelsmith.propose.rules.rewrite.graph import Value
 from kernelsmith.propose.rules.rewrite.read import Traced
 from kernelsmith.propose.rules.rewrite.write import literal
@@ -25,6 +26,8 @@ def write_file(
     Raises:
         NotRecognised: The file has no plain forward to put another one beside.
     """
+    if entry == "Model":
+        source = with_delegates(source, entry)
     tree = ast.parse(source)
     lines = source.splitlines()
     if entry == "Model":
