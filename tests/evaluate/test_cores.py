@@ -48,8 +48,8 @@ def test_a_group_that_cannot_be_is_refused(size, tmp_path):
         groups(size, cores=range(8), system=tmp_path)
 
 
-def enters(context):
-    """Whether somebody else could enter it within a moment."""
+def enters(context, *, soon=True):
+    """Whether somebody else could enter it; one who should not gets only a moment."""
     entered, leave = threading.Event(), threading.Event()
 
     def enter():
@@ -59,7 +59,7 @@ def enters(context):
 
     thread = threading.Thread(target=enter)
     thread.start()
-    found = entered.wait(0.3)
+    found = entered.wait(20 if soon else 0.3)
     leave.set()
     return found, thread
 
@@ -71,9 +71,9 @@ def enters(context):
 def test_judges_that_share_a_core_time_one_after_the_other(first, second, at_once, tmp_path):
     held, asked = CoreLock(first, tmp_path), CoreLock(second, tmp_path)
     with held.exclusive():
-        found, thread = enters(asked.exclusive())
+        found, thread = enters(asked.exclusive(), soon=at_once)
         assert found is at_once
-        checked, other = enters(asked.shared())
+        checked, other = enters(asked.shared(), soon=at_once)
         assert checked is at_once
     thread.join(20)
     other.join(20)
@@ -86,7 +86,7 @@ def test_checks_share_cores_with_checks_and_not_with_timing(tmp_path):
     with one.shared():
         found, thread = enters(two.shared())
         assert found
-        timed, other = enters(two.exclusive())
+        timed, other = enters(two.exclusive(), soon=False)
         assert not timed
     thread.join(20)
     other.join(20)

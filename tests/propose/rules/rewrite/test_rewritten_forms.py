@@ -237,3 +237,20 @@ def test_where_nothing_applies_there_is_the_written_form_alone():
 def test_importing_the_rules_does_not_import_torch():
     code = "import sys, kernelsmith.propose.rules.rewrite.forms; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_inherited_forward_is_rewritten_beside_the_base():
+    source = MEAN_OF_LINEAR.replace("class Model(", "class Base(").replace(
+        "def get_inputs", "class Model(Base):\n    pass\n\n\ndef get_inputs"
+    )
+    written, *others = forms_of(Task(name="inherited", source=source), peaks=FREE)
+    assert others
+    spaces: list[dict[str, type]] = [{}, {}]
+    for form, space in zip((written, others[0]), spaces, strict=True):
+        exec(form.source, space)
+    x = torch.randn(64, 256)
+    for given in ((256, 512, 0.5), (256, 512, 2.0)):
+        model, other = (space["Model"](*given) for space in spaces)
+        other.load_state_dict(model.state_dict())
+        assert other.as_traced is (given[-1] == 0.5)
+        torch.testing.assert_close(other(x), model(x))

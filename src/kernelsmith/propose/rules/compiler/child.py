@@ -74,7 +74,7 @@ class Capture:
         found = self._compile(function, args, keywords)
         after = _state(model)
         changed = sorted(k for k in {**before, **after} if before.get(k) != after.get(k))
-        assigned = [(paths.dotted(k), self._assigned(model, k, bound)) for k in changed]
+        assigned = [(paths.dotted(k, model), self._assigned(model, k, bound)) for k in changed]
         if self._graphs != 1 or not self._codes:
             raise _Unfit("forward holds nothing for torch's compiler")
         numbers = list(paths.numbers(bound))

@@ -129,14 +129,19 @@ def _known(scope: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     if isinstance(model, torch.nn.Module):
         for kind in (model.named_parameters, model.named_buffers):
             for name, value in kind(remove_duplicate=False):
-                yield dotted(name), value
+                yield dotted(name, model), value
 
 
-def dotted(name: str) -> str:
-    """``net.0.weight`` as Python: ``self.net[0].weight``."""
-    text = "self"
+def dotted(name: str, model: object) -> str:
+    """``net.0.weight`` as Python: ``self.net[0].weight``; by key where ``net`` is a dictionary."""
+    text, owner = "self", model
     for part in name.split("."):
-        text += f".{part}" if part.isidentifier() else f"[{part}]"
+        named = isinstance(owner, torch.nn.ModuleDict | torch.nn.ParameterDict)
+        if part.isidentifier():
+            text += f".{part}"
+        else:
+            text += f"[{part!r}]" if named else f"[{part}]"
+        owner = getattr(owner, part, None)
     return text
 
 
