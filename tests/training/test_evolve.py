@@ -75,3 +75,12 @@ def test_what_goes_wrong_in_one_ends_all_and_the_same_call_goes_on(tmp_path):
     assert TASKS[4].name not in found, "nothing new is begun"
     evolve(TASKS, tmp_path, RUN, lambda *_: AlgebraTeacher(), at_a_time=2)
     assert steps_in(tmp_path) == {task.name: 8 for task in TASKS}
+
+
+def test_a_task_that_cannot_even_begin_is_no_secret(tmp_path):
+    def teacher(task, place):
+        raise UsageError(f"no teacher for {task.name}")
+
+    with pytest.raises(UsageError, match="no teacher for"):
+        evolve(TASKS, tmp_path, RUN, teacher, at_a_time=3)
+    assert steps_in(tmp_path) == {}

@@ -53,35 +53,36 @@ def evolve(
         return resume(place, proposer_of=lambda _: proposer, budget=config.budget, judges=found)
 
     async def gone() -> None:
-        going: list[Run] = []
-        room, over = asyncio.Semaphore(at_a_time), asyncio.Event()
+        going: dict[str, Run] = {}
+        room = asyncio.Semaphore(at_a_time)
+        causes: list[BaseException] = []
+        """What ended it all comes first; the others were stopped for that."""
 
         async def one(number: int, task: Task) -> None:
             async with room:
-                if over.is_set():
+                if causes:
                     return
                 say(f"[{number}/{len(tasks)}] {task.name}")
-                going.append(run := made(task, found))
                 try:
-                    result = await run.go()
+                    going[task.name] = made(task, found)
+                    result = await going[task.name].go()
                     if result.stopped:
                         raise UsageError(
                             f"stopped after {result.steps} steps of {task.name}; the same goes on"
                         )
-                except BaseException:
-                    over.set()
-                    for other in going:  # one run hears a signal, and it was meant for all
+                except BaseException as error:
+                    causes.append(error)
+                    for other in going.values():  # one hears a signal, and it was meant for all
                         other.stop()
                     raise
                 finally:
-                    going.remove(run)
+                    going.pop(task.name, None)
 
         async with AsyncExitStack() as opened:
             found = None if judges is None else judges(opened)
-            ended = await asyncio.gather(*(one(*each) for each in left), return_exceptions=True)
-        for error in ended:
-            if error is not None:
-                raise error
+            await asyncio.gather(*(one(*each) for each in left), return_exceptions=True)
+        if causes:
+            raise causes[0]
 
     asyncio.run(gone())
 
