@@ -155,7 +155,10 @@ class _Cores:
     """Judges on this machine, each with cores of its own: processes, which time all at once."""
 
     def __init__(self, where: str, backend: str) -> None:
-        self._posts = cores_posts(where, backend)
+        said = where.removeprefix(_CORES)
+        if not said.isdecimal():
+            raise UsageError(f"cores:N takes a number, such as cores:2; got {where!r}")
+        self._posts = cores_posts(int(said), backend)
         self._device = device_of_post(self._posts[0])
         self._crew: Crew | None = None
 
@@ -175,20 +178,17 @@ class _Cores:
             self._crew = None
 
 
-def cores_posts(where: str, backend: str) -> "list[Post]":
-    """The posts of ``cores:N``: one per N cores of this machine.
+def cores_posts(cores: int, backend: str) -> "list[Post]":
+    """One post per so many cores of this machine.
 
     Raises:
-        UsageError: That is no number of cores, or not what the backend times on.
+        UsageError: It has fewer, or they are not what the backend times on.
     """
     from kernelsmith.service.posts import posts_for
 
-    said = where.removeprefix(_CORES)
-    if not said.isdecimal():
-        raise UsageError(f"cores:N takes a number, such as cores:2; got {where!r}")
     if backend != "cpu":
         raise UsageError(f"cores are shared out for the backend cpu; {backend} times on others")
-    return posts_for([backend], 1, cores=int(said))
+    return posts_for([backend], 1, cores=cores)
 
 
 def crew_of(posts: "Sequence[Post]") -> "Crew":

@@ -62,7 +62,7 @@ def _judged(
     """Who judges in each lane, on what, and how many lanes there are."""
     if args.cores is None:
         return None, None, args.lanes or 2
-    posts = cores_posts(f"cores:{args.cores}", run.backend)
+    posts = cores_posts(args.cores, run.backend)
     settings = settings_of(run.effort, run)
 
     def lane(number: int) -> OpenJudges:

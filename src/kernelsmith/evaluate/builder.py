@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +139,8 @@ class Builder:
     def _plain(self, request: BuildRequest) -> Artifact:
         if not self._may_precompile(request):
             return self._built(request, [], [])
-        header = self._header_place((), _PLAIN)
-        more = ["-include", str(header)]
-        if not self._stored(request, more).exists():
-            self._precompile(header, ())
-        return self._built(request, more, [header.parent])
+        header = self._header_place(request.flags, _PLAIN)
+        return self._headed(request, header, ["-include", str(header)])
 
     def _may_precompile(self, request: BuildRequest) -> bool:
         """Whether headers read ahead of the source are the same as those read where it says so."""
@@ -158,9 +155,13 @@ class Builder:
         )
 
     def _extension(self, request: BuildRequest, header: Path) -> Artifact:
-        if not self._stored(request, _extending(request, header)).exists():
+        return self._headed(request, header, _extending(request, header))
+
+    def _headed(self, request: BuildRequest, header: Path, more: list[str]) -> Artifact:
+        """Build behind a header that is precompiled first, unless all is there already."""
+        if not self._stored(request, more).exists():
             self._precompile(header, request.flags)
-        return self._built(request, _extending(request, header), [header.parent])
+        return self._built(request, more, [header.parent])
 
     def _built(self, request: BuildRequest, more: list[str], readable: list[Path]) -> Artifact:
         stored = self._stored(request, more)
@@ -285,6 +286,7 @@ def _is_gnu(version: str) -> bool:
     return "g++" in version or "GCC" in version
 
 
+@cache
 def _cpu() -> str:
     """What ``-march=native`` means here; a cache may outlive a move to another machine."""
     with open("/proc/cpuinfo") as lines:

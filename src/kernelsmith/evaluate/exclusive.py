@@ -4,7 +4,8 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 
@@ -46,18 +47,18 @@ class CoreLock:
         # Everybody asks for the lowest core first: nobody waits for one who waits for them.
         self._locks = [DeviceLock(f"cpu{core}", folder) for core in sorted(cores)]
 
-    @contextlib.contextmanager
-    def shared(self) -> Iterator[None]:
+    def shared(self) -> AbstractContextManager[None]:
         """Hold them together with other builders and checkers."""
-        with contextlib.ExitStack() as held:
-            for each in self._locks:
-                held.enter_context(each.shared())
-            yield
+        return _one_by_one(each.shared for each in self._locks)
 
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Hold them alone."""
-        with contextlib.ExitStack() as held:
-            for each in self._locks:
-                held.enter_context(each.exclusive())
-            yield
+        return _one_by_one(each.exclusive for each in self._locks)
+
+
+@contextlib.contextmanager
+def _one_by_one(wanted: Iterable[Callable[[], AbstractContextManager[None]]]) -> Iterator[None]:
+    with contextlib.ExitStack() as held:
+        for each in wanted:
+            held.enter_context(each())
+        yield

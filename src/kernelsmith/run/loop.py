@@ -280,8 +280,8 @@ class Run:
         recorded = self._recorded_final if self.search.told == len(self._steps) else None
         if recorded is not None and recorded.evaluation is not None:
             return _exemplar(recorded.candidate, recorded.evaluation)
-        best, rules = self.search.best, self.config.remeasure
-        rivals = self._leaders.rivals(best, rules.rivals) if best and rules.final else {}
+        best = self.search.best
+        rivals = self._leaders.rivals(best, self.config.remeasure.rivals) if best else {}
         stage = Stage.RUNOFF if rivals else Stage.FINAL
         winner: Judged | None = None
         judged: Judged | None = None
