@@ -19,12 +19,13 @@ from queue import Queue
 from benchmarks.gpu_ledger import NOT_NOW, Job, Ledger, Record, add_checkout, gpu_options
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import ROOT, say
-from benchmarks.rules_capture import NO_MEMORY, Asking, Store, captures
+from benchmarks.rules_capture import Asking, Store, captures
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
 from benchmarks.rules_remote import RemoteRules
 from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.propose.rules.families import Begun
 from kernelsmith.run.captures import capturing
 from kernelsmith.run.config import RunConfig
@@ -173,7 +174,7 @@ def jobs(
                 ledger.note(device=rules.device)
             finally:
                 judges.put(rules)
-            if args.judges > 1 and any(each in json.dumps(found) for each in NO_MEMORY):
+            if args.judges > 1 and lacks_memory(json.dumps(found)):
                 return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
             return found | _shown(found)
 

@@ -26,6 +26,7 @@ from benchmarks.report import ROOT, say
 from benchmarks.rules_process import Done, bounded
 from benchmarks.rules_seed import NOTHING, seeded
 from benchmarks.rules_tasks import Chosen, file_name
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
 
@@ -35,8 +36,6 @@ _CHOOSING = {
     "proposer.py", "statistics.py",
 }  # fmt: skip
 """What decides which variant is written, and changes none of them."""
-NO_MEMORY = ("out of memory", "OutOfMemory", "ALLOC_FAILED", "cuMemAlloc")
-"""What is said where a device is full; beside others, that is nobody's fault."""
 _SHORTEST_S = 5.0
 """With less time than this, nothing is begun."""
 
@@ -176,7 +175,7 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     content, done = captured(chosen, how, limit_s=left, stop=stop)
     if done.cut_short and (left < how.limit_s or how.lock is not None or stop.is_set()):
         return False  # the next session has more time, or others will not have the device so long
-    if how.at_once > 1 and lacks_memory(done.error, content):
+    if how.at_once > 1 and captured_nothing(done.error, content):
         say(f"{chosen.key}: no memory beside others; ask again with --capture-jobs 1")
         return False
     if content is None:
@@ -190,10 +189,10 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     return True
 
 
-def lacks_memory(error: str, content: bytes | None) -> bool:
+def captured_nothing(error: str, content: bytes | None) -> bool:
     """Whether nothing was captured because the device was full."""
     reasons = "" if content is None else " ".join(pickle.loads(content).families.reasons)
-    return any(each in f"{error} {reasons}" for each in NO_MEMORY)
+    return lacks_memory(f"{error} {reasons}")
 
 
 def _seeds(chosen: Chosen, mode: str, how: Asking, stop: Event) -> bool:

@@ -3,6 +3,13 @@
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost
 
+_NO_MEMORY = ("out of memory", "OutOfMemory", "ALLOC_FAILED", "cuMemAlloc")
+
+
+def lacks_memory(said: str) -> bool:
+    """Whether a device was full; beside others, that is nobody's fault."""
+    return any(each in said for each in _NO_MEMORY)
+
 
 class ProgramFailed(Exception):
     """A program did not get through; carries the verdict and what its author should read."""

@@ -22,7 +22,7 @@ from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.domain.timing import Timing
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.guards.opcodes import below_float32
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
@@ -151,9 +151,7 @@ class Judge:
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
         task = self._task
-        with self._checking():
-            for workload in task.workloads:
-                self._check(candidate, workload, findings)
+        self._check_all(candidate, findings)
         if imitated := getattr(self._backend, "emulates", ""):
             findings.labels[LabelName.EMULATED] = f"stands in for {imitated}"
         if not self._backend.timed:
@@ -189,8 +187,27 @@ class Judge:
             baseline=named if baseline is None else f"candidate {baseline.id}",
         )
 
-    def _checking(self) -> AbstractContextManager[None]:
-        """Hold the device for checking; a backend may know how many can at a time."""
+    def _check_all(self, candidate: Candidate, findings: _Findings) -> None:
+        """Check every workload; where memory was short beside others, once more without them."""
+        beside: bool | None = False
+        try:
+            with self._checking() as beside:
+                for workload in self._task.workloads:
+                    self._check(candidate, workload, findings)
+        except (ProgramFailed, UsageError) as failed:
+            if not beside or not lacks_memory(str(failed)):
+                raise
+            findings.labels.clear()
+            findings.accuracy.clear()
+            with self._backend.shared():
+                for workload in self._task.workloads:
+                    self._check(candidate, workload, findings)
+
+    def _checking(self) -> AbstractContextManager[bool | None]:
+        """Hold the device for checking; a backend may know how many can at a time.
+
+        Says whether others may check theirs meanwhile.
+        """
         checking = getattr(self._backend, "checking", None)
         return self._backend.shared() if checking is None else checking(self._oracle)
 

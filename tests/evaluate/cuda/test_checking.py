@@ -11,6 +11,7 @@ from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted
 from kernelsmith.evaluate.cuda.peak import Footprint
 from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.rooms import Rooms
 
 GIGA = 1 << 30
 TASK = Task(
@@ -23,10 +24,16 @@ class Sized(DeviceOracle):
 
     def __init__(self, *inputs: int | None) -> None:
         self._task = TASK
-        self._is_small = None
-        self._predicted = {}
-        self.room, self.asked = GIGA, 0
+        self._rooms, self._fitting = None, set()
+        self.room, self.asked, self.limits = GIGA, 0, []
         self._sizes = inputs
+
+    is_open = True
+
+    def _ask(self, message, fds=()):
+        assert message["do"] == "limit"
+        self.limits.append(message["share"])
+        return {}
 
     def _predict(self, workload: Workload) -> Predicted:
         size = self._sizes[self.asked % len(self._sizes)]
@@ -42,6 +49,7 @@ def a_judge(tmp_path):
     def made() -> CudaBackend:
         backend = CudaBackend()
         backend.__dict__["_lock"] = DeviceLock("a device", Path(tmp_path))
+        backend.__dict__["_rooms"] = Rooms("a device", Path(tmp_path))
         return backend
 
     return made
@@ -68,13 +76,15 @@ def holds(context) -> bool:
     ("first", "second", "together"),
     [
         ((GIGA,), (GIGA,), True),
+        ((GIGA,), (16 * GIGA,), True),
+        ((16 * GIGA,), (16 * GIGA,), False),
         ((GIGA,), (40 * GIGA,), False),
         ((40 * GIGA,), (GIGA,), False),
         ((GIGA, 40 * GIGA), (GIGA,), False),
         ((GIGA,), (None,), False),
     ],
 )
-def test_small_tasks_are_checked_side_by_side_and_large_ones_alone(
+def test_tasks_are_checked_side_by_side_while_there_is_room_for_all_and_large_ones_alone(
     a_judge, first, second, together
 ):
     with ExitStack() as stack:
@@ -87,6 +97,21 @@ def test_whoever_times_has_the_device_alone(a_judge):
         assert not holds(a_judge().exclusive())
     with a_judge().exclusive():
         assert not holds(a_judge().checking(Sized(GIGA)))
+
+
+def test_whoever_checks_beside_others_keeps_to_its_rooms_until_it_is_done(a_judge):
+    oracle = Sized(GIGA)
+    with a_judge().checking(oracle) as beside:
+        assert beside
+        assert 0 < oracle.for_programs < oracle.limits[-1] < 0.25
+    assert oracle.limits[-1] == 1.0
+    assert oracle.for_programs is None
+    with a_judge().opening(oracle):
+        assert len(oracle.limits) == 2  # what is timed later is not held down
+    large = Sized(40 * GIGA)
+    with a_judge().checking(large) as beside:
+        assert not beside
+        assert large.limits == []
 
 
 def test_how_large_a_task_is_is_found_once(a_judge):

@@ -9,7 +9,7 @@ import platform
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +28,7 @@ from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.nvcc.profiler import Profile as Profiled
 from kernelsmith.evaluate.nvcc.profiler import find_ncu, profiled
+from kernelsmith.evaluate.rooms import Rooms
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Child, Zygote
@@ -47,6 +48,8 @@ _LIMITS = Limits(memory_bytes=None, scratch_bytes=1 << 30, threads=1024, open_fi
 _SHARING = {"pid": "the driver takes two processes of the same number for one and the same"}
 _COMPILE_S = 120.0
 _TRIES = 2
+_TRYING = 4
+"""Rooms for one forward of whose size nothing is known yet."""
 """Of ncu, which takes the device for a minute where it does not answer."""
 
 
@@ -98,6 +101,10 @@ class CudaBackend:
     def _lock(self) -> DeviceLock:
         return DeviceLock(self.gpu.uuid)
 
+    @cached_property
+    def _rooms(self) -> Rooms:
+        return Rooms(self.gpu.uuid)
+
     @property
     def zygote(self) -> Zygote:
         """The process that others are forked from, started when first needed or after its end."""
@@ -132,7 +139,7 @@ class CudaBackend:
         if self._rehearses and not self._facts:
             self._facts = self._asked_facts()
         _ = self.zygote  # takes seconds and leaves the device alone; what follows does not
-        with self._lock.exclusive():
+        with self._lock.shared():
             child = self._spawn("reference", without=_SHARING)
             try:
                 return DeviceOracle(child, task, threads=1)
@@ -165,6 +172,11 @@ class CudaBackend:
         if files:
             left = Settled(files=files, seeded=True)
             remember(self._settled, candidate.source, left, only_new=True)
+
+    @property
+    def knows_speeds(self) -> bool:
+        """Whether ``speeds`` was asked before."""
+        return self._speeds is not None
 
     def speeds(self, oracle: DeviceOracle) -> Speeds:
         """What the device was measured to do, once."""
@@ -200,14 +212,25 @@ class CudaBackend:
             yield
 
     @contextmanager
-    def checking(self, oracle: DeviceOracle) -> Iterator[None]:
-        """Check beside others who check, where the device has room for all of them."""
-        with self._lock.shared():
-            if oracle.is_small():
-                yield
-                return
-        with self.shared():
-            yield
+    def opening(self, oracle: DeviceOracle) -> Iterator[bool]:
+        """Use the device beside others where it has room for all; says whether there may be any."""
+        if not oracle.is_sized:
+            with self._rooms.taken(_TRYING), self._lock.shared():
+                oracle.rooms()
+        if rooms := oracle.rooms():
+            with self._rooms.taken(rooms), self._lock.shared():
+                yield True
+        else:
+            with self.shared():
+                yield False
+
+    @contextmanager
+    def checking(self, oracle: DeviceOracle) -> Iterator[bool]:
+        """The same, and nobody takes more of the memory than its rooms have."""
+        with self.opening(oracle) as beside:
+            rooms = oracle.rooms() if beside else None
+            with oracle.within(rooms) if rooms else nullcontext():
+                yield beside
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -122,6 +122,7 @@ class DeviceLane(Lane):
             more={
                 "template": str(self._template) if self._template else None,
                 "choices": known.choices, "cache": known.files,
+                "memory": self._oracle.for_programs,
             },
         )  # fmt: skip
 

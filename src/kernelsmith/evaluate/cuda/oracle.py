@@ -1,6 +1,7 @@
 """The trusted process on a device, as the judge sees it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed, Seen
 from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.oracle import Oracle, spec_of
+from kernelsmith.evaluate.rooms import PART, rooms_for
 from kernelsmith.evaluate.sandbox.process import Child
 from kernelsmith.evaluate.tensors import Float64
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
@@ -20,8 +22,9 @@ from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
 _ROOM = 0.05
-_SMALL = 1 / 6
-"""Of the device's memory: what checking a task may take where others check theirs meanwhile."""
+_OWN, _THEIRS = 0.75, 0.5
+"""Of the rooms that a check has: what the reference may take of them, and what a program may. A
+library that finds a device empty takes most of it for scratch (97 GB of an H200 were seen)."""
 _CONTEXT_BYTES = 600 << 20
 """What a process takes of the device before it has done anything."""
 
@@ -53,7 +56,18 @@ class Predicted:
         """Of the whole judgement, one input set at a time."""
         if self.footprint is None:
             return None
-        return predicted_peak(self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=True)
+        return self._at_most(sliced=True)
+
+    @property
+    def comfortable(self) -> int | None:
+        """The same where float64 answers need not be found slice by slice."""
+        return None if self.footprint is None else self._at_most(sliced=False)
+
+    def _at_most(self, *, sliced: bool) -> int:
+        assert self.footprint is not None
+        return predicted_peak(
+            self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +87,10 @@ class DeviceOracle(Oracle):
         self._arena: ArenaView | None = None
         self._needs: dict[str, tuple[int, int | None]] = {}
         self._fitting: set[str] = set()
-        self._predicted: dict[str, Predicted] = {}
-        self._is_small: bool | None = None
+        self._rooms: int | None = None
+        """As ``rooms`` says; 0 where the device is needed alone."""
+        self.for_programs: float | None = None
+        """What of the device's memory a program may take that is opened now; none: all of it."""
         self.natures: dict[str, Nature] = {}
         """What is known of the reference, by workload."""
         self.batches: dict[tuple[str, str], int] = {}
@@ -94,18 +110,41 @@ class DeviceOracle(Oracle):
             self._fitting.add(workload.name)
         return super().workload(workload, seed)
 
-    def is_small(self) -> bool:
-        """Whether checking leaves room for others; found by one forward of each workload, once."""
-        if self._is_small is None:
+    def rooms(self) -> int | None:
+        """How many rooms checking takes beside others; none where it needs the device alone.
+
+        Found by one forward of each workload, once.
+        """
+        if self._rooms is None:
             found = {each.name: self._predict(each) for each in self._task.workloads}
             # What is arranged for checking comes on top: inputs, and outputs on the other side.
-            self._is_small = all(
-                each.peak is not None and each.peak + 2 * self.room <= _SMALL * each.total
+            counts = [
+                None if each.comfortable is None
+                else rooms_for(each.comfortable + 2 * self.room, each.total)
                 for each in found.values()
-            )
-            if self._is_small:  # else it is asked again when nobody else is there
-                self._predicted = found
-        return self._is_small
+            ]  # fmt: skip
+            known = [each for each in counts if each is not None]
+            self._rooms = max(known) if len(known) == len(counts) else 0
+            if self._rooms:  # else it is asked again when nobody else is there
+                self._fitting |= set(found)
+        return self._rooms or None
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether ``rooms`` has its answer at hand."""
+        return self._rooms is not None
+
+    @contextmanager
+    def within(self, rooms: int) -> Iterator[None]:
+        """Keep to so many rooms, here and in the programs that are opened meanwhile."""
+        self._ask({"do": "limit", "share": _OWN * rooms * PART})
+        self.for_programs = _THEIRS * rooms * PART
+        try:
+            yield
+        finally:
+            self.for_programs = None
+            if self.is_open:
+                self._ask({"do": "limit", "share": 1.0})
 
     def _predict(self, workload: Workload) -> Predicted:
         said = self._ask(
@@ -119,7 +158,7 @@ class DeviceOracle(Oracle):
         return Predicted(footprint=footprint, free=int(said["free"]), total=int(said["total"]))
 
     def _refuse_too_large(self, workload: Workload) -> None:
-        found = self._predicted.get(workload.name) or self._predict(workload)
+        found = self._predict(workload)
         if found.peak is None or found.peak <= found.free:
             return
         sizes = found.footprint
@@ -247,6 +286,10 @@ class DeviceOracle(Oracle):
     def speeds(self) -> dict[str, Any]:
         """Measured ceilings of the device."""
         return self._ask({"do": "speeds"})
+
+    def knows_needs(self, workload: Workload) -> bool:
+        """Whether ``needs`` was asked before."""
+        return workload.name in self._needs
 
     def needs(self, workload: Workload, draw: Callable[[], int]) -> tuple[int, int | None]:
         """Compulsory bytes of a launch, and floating-point operations of the reference."""

@@ -10,7 +10,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -153,15 +153,19 @@ class DeviceStopwatch:
         )  # fmt: skip
 
     def _pair(self) -> tuple[Pair, Pair | None]:
-        with ExitStack() as held:
+        with ExitStack() as turn:
             with self._spent.on(_WAITING):
-                held.enter_context(self._backend.exclusive())
+                beside = turn.enter_context(self._backend.opening(self._oracle))
             with self._spent.on("reference"):
                 setup = self._oracle.workload(self._workload, self._draw())
                 self._look_at_the_reference(setup)
             with self._spent.on("baseline"):
                 baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
+                if beside:  # opening a process disturbs those who time, not those who check
+                    with self._spent.on(_WAITING):
+                        turn.close()
+                        turn.enter_context(self._backend.exclusive())
                 there = self._backend.gpu.pids() or frozenset()
                 # The baseline's own number among them says that the driver counts as we do.
                 self._ours = there if baseline.lane.pid in there else frozenset()
@@ -474,7 +478,7 @@ class DeviceStopwatch:
             raise ProgramFailed(Verdict.CHEATED, verdict)
 
     def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline:
-        with self._backend.exclusive():
+        with self._alone_unless_known():
             needed, operations = self._oracle.needs(self._workload, self._draw)
             speeds = self._backend.speeds(self._oracle)
         batch = self._set_bytes * (self._count or 1)
@@ -482,6 +486,11 @@ class DeviceStopwatch:
         if said := impossible(timing.median_us, found.floor_us):
             raise ProgramFailed(Verdict.CHEATED, said)
         return found
+
+    def _alone_unless_known(self) -> AbstractContextManager[None]:
+        """The device, where something is still to be measured: who times waits for nobody."""
+        known = self._oracle.knows_needs(self._workload) and self._backend.knows_speeds
+        return nullcontext() if known else self._backend.exclusive()
 
     def _fresh(self, count: int) -> list[InputSet]:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])

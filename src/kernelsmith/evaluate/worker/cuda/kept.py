@@ -11,7 +11,7 @@ class Kept(Generic[Value]):
     """The most recently used values, up to a number of bytes; always at least one."""
 
     def __init__(self, most: int, size: Callable[[Value], int]) -> None:
-        self._most, self._size = most, size
+        self.most, self._size = most, size
         self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -30,7 +30,7 @@ class Kept(Generic[Value]):
         self._values[key] = value, self._size(value)
 
     def _make_room(self) -> None:
-        while sum(size for _, size in self._values.values()) > self._most:
+        while sum(size for _, size in self._values.values()) > self.most:
             self._values.popitem(last=False)
 
     def clear(self) -> None:

@@ -47,6 +47,8 @@ class DeviceProgram(Program):
         if not template and is_cute(str(message["source"])):
             cute.watch()  # where there is a template, Triton is judged, and this is a library's
         torch.cuda.init()
+        if share := message.get("memory"):
+            torch.cuda.set_per_process_memory_fraction(float(str(share)))
         reply = super().load(message, fds)
         kernels.freeze_choices(message.get("choices") or [])
         return reply | {"segments": self._segments()}

@@ -8,6 +8,7 @@ import math
 import socket
 import time
 from dataclasses import asdict
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -25,10 +26,10 @@ from kernelsmith.evaluate.worker.cuda.speeds import measure_speeds
 from kernelsmith.evaluate.worker.cuda.summary import (
     answer_bytes,
     attach_scores,
-    described,
     plain,
     same_bits,
     set_bytes,
+    summary,
 )
 from kernelsmith.evaluate.worker.reference import Message, Misplaced, Reference, Verb, answer
 from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
@@ -37,7 +38,9 @@ _PROBES = 6
 _KEPT_SHARE = 0.1
 """Of the device's memory, for input sets and again for answers that are kept at hand."""
 _IDLE_SHARE = 0.1
-"""What torch may keep for its next allocation: giving gigabytes back takes time."""
+_IDLE_BESIDE = 0.02
+"""What torch may keep for its next allocation: giving gigabytes back takes time. Less where others
+need them meanwhile."""
 
 
 class DeviceReference(Reference):
@@ -49,8 +52,10 @@ class DeviceReference(Reference):
     def __init__(self) -> None:
         super().__init__()
         torch.cuda.init()
-        room = int(_KEPT_SHARE * torch.cuda.get_device_properties(0).total_memory)
-        self._idle_bytes = _IDLE_SHARE * torch.cuda.get_device_properties(0).total_memory
+        self._total_bytes = torch.cuda.get_device_properties(0).total_memory
+        room, self._idle_bytes = (
+            int(share * self._total_bytes) for share in (_KEPT_SHARE, _IDLE_SHARE)
+        )
         self._recipes: dict[int, tuple[int, str]] = {}
         self._drawn: Kept[recipes.InputSet] = Kept(room, set_bytes)
         self._answered: Kept[Answer] = Kept(room, answer_bytes)
@@ -108,13 +113,18 @@ class DeviceReference(Reference):
 
         made = make_model if is_module else lambda: None
         function = None if is_module else target
-
-        def inputs() -> object:
-            return self._module.get_inputs(**arguments)
-
+        inputs = partial(self._module.get_inputs, **arguments)
         found = tried(made, function, inputs, dtype) or footprint(made, function, inputs, dtype)
         said = None if found is None else asdict(found)
         return {"footprint": said, "free": free, "total": total}
+
+    def limit(self, message: Message, _: list[int]) -> Message:
+        """Keep to a share of the device's memory: others check theirs meanwhile."""
+        share, total = float(str(message["share"])), self._total_bytes
+        torch.cuda.set_per_process_memory_fraction(share)
+        self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, share / 4) * total)
+        self._idle_bytes = int(_IDLE_BESIDE * total)
+        return {}
 
     def workload(self, message: Message, fds: list[int]) -> Message:
         """Construct the reference for one workload."""
@@ -461,13 +471,7 @@ class DeviceReference(Reference):
 
     def _summary(self, which: int) -> dict[str, object]:
         found = self._answer(which)
-        return {
-            "tree": found.tree,
-            "outputs": [described(each) for each in found.outputs],
-            "mutated": [[leaf, described(each)] for leaf, each in found.mutated],
-            "buffers": [[key, described(each)] for key, each in found.buffers],
-            "exact": found.exact,
-        }
+        return summary(found)
 
     def _wanted(self, message: Message) -> Output:
         found = self._answer(int(str(message["id"])))

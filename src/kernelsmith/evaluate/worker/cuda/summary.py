@@ -28,6 +28,17 @@ def described(each: Output) -> dict[str, object]:
     }
 
 
+def summary(found: Answer) -> dict[str, object]:
+    """All that a judge is told of an answer."""
+    return {
+        "tree": found.tree,
+        "outputs": [described(each) for each in found.outputs],
+        "mutated": [[leaf, described(each)] for leaf, each in found.mutated],
+        "buffers": [[key, described(each)] for key, each in found.buffers],
+        "exact": found.exact,
+    }
+
+
 def plain(value: float) -> float | str:
     """JSON has no infinity."""
     return value if value - value == 0 else repr(value)

@@ -1,0 +1,59 @@
+"""Who runs out of memory beside others is checked again without them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.task import Task
+from kernelsmith.evaluate.backends.null import NullBackend
+from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.harness import judge
+from kernelsmith.testing import QUICK
+
+TASK = Task(name="add", source="x + y  # us: 20", entry="expression")
+
+
+class Crowded(NullBackend):
+    """A device on which others may be, and on which programs fail so many times."""
+
+    def __init__(self, message: str, *, beside: bool, times: int) -> None:
+        super().__init__()
+        self.message, self.beside, self.times, self.alone = message, beside, times, 0
+
+    @contextmanager
+    def checking(self, oracle: object) -> Iterator[bool]:
+        yield self.beside
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        self.alone += 1
+        yield
+
+    def lane(self, name, *, timeout_s, oracle=None):
+        if self.times:
+            self.times -= 1
+            raise ProgramFailed(Verdict.CRASHED, self.message)
+        return super().lane(name, timeout_s=timeout_s, oracle=oracle)
+
+
+@pytest.mark.parametrize(
+    ("message", "beside", "times", "verdict"),
+    [
+        ("torch.OutOfMemoryError: CUDA out of memory", True, 1, Verdict.PASSED),
+        ("torch.OutOfMemoryError: CUDA out of memory", True, 2, Verdict.CRASHED),
+        ("torch.OutOfMemoryError: CUDA out of memory", False, 1, Verdict.CRASHED),
+        ("IndexError: no such thing", True, 1, Verdict.CRASHED),
+    ],
+)
+def test_a_full_device_counts_against_a_candidate_only_where_it_was_alone(
+    message, beside, times, verdict
+):
+    backend = Crowded(message, beside=beside, times=times)
+    candidate = Candidate(backend="null", source="y + x  # us: 10")
+    found = judge(TASK, candidate, backend=backend, settings=QUICK)
+    assert found.verdict is verdict
+    again = beside and "memory" in message
+    assert (backend.alone > 0) is again or found.verdict is Verdict.PASSED
