@@ -70,6 +70,7 @@ class DeviceReference(Reference):
         """What the judge may ask for."""
         return super().verbs() | {
             "predict": self.predict,
+            "limit": self.limit,
             "speeds": self.speeds,
             "needs": self.needs,
             "lend": self.lend,
