@@ -22,9 +22,12 @@ from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
 _ROOM = 0.05
-_OWN, _THEIRS = 0.75, 0.5
-"""Of the rooms that a check has: what the reference may take of them, and what a program may. A
-library that finds a device empty takes most of it for scratch (97 GB of an H200 were seen)."""
+_SPARE = 0.25
+"""Of the device's memory, beyond its rooms, that a process may take beside others. A library that
+finds a device empty takes most of it for scratch (97 GB of an H200 were seen); float64 answers that
+find too little are sought slice by slice on the host, which takes a minute."""
+_KEPT = 1 / 8
+"""Of its rooms, for input sets that are kept at hand, and again for answers."""
 _CONTEXT_BYTES = 600 << 20
 """What a process takes of the device before it has done anything."""
 
@@ -117,10 +120,11 @@ class DeviceOracle(Oracle):
         """
         if self._rooms is None:
             found = {each.name: self._predict(each) for each in self._task.workloads}
-            # What is arranged for checking comes on top: inputs, and outputs on the other side.
+            # What is arranged for checking comes on top: inputs, and outputs on the other side;
+            # and what is kept at hand.
             counts = [
                 None if each.comfortable is None
-                else rooms_for(each.comfortable + 2 * self.room, each.total)
+                else rooms_for(int((1 + 2 * _KEPT) * each.comfortable) + 2 * self.room, each.total)
                 for each in found.values()
             ]  # fmt: skip
             known = [each for each in counts if each is not None]
@@ -137,14 +141,15 @@ class DeviceOracle(Oracle):
     @contextmanager
     def within(self, rooms: int) -> Iterator[None]:
         """Keep to so many rooms, here and in the programs that are opened meanwhile."""
-        self._ask({"do": "limit", "share": _OWN * rooms * PART})
-        self.for_programs = _THEIRS * rooms * PART
+        share = rooms * PART
+        self._ask({"do": "limit", "share": share + _SPARE, "kept": _KEPT * share})
+        self.for_programs = share + _SPARE
         try:
             yield
         finally:
             self.for_programs = None
             if self.is_open:
-                self._ask({"do": "limit", "share": 1.0})
+                self._ask({"do": "limit", "share": 1.0, "kept": 1.0})
 
     def _predict(self, workload: Workload) -> Predicted:
         said = self._ask(

@@ -121,9 +121,10 @@ class DeviceReference(Reference):
 
     def limit(self, message: Message, _: list[int]) -> Message:
         """Keep to a share of the device's memory: others check theirs meanwhile."""
-        share, total = float(str(message["share"])), self._total_bytes
+        share, kept = (float(str(message[name])) for name in ("share", "kept"))
         torch.cuda.set_per_process_memory_fraction(share)
-        self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, share / 4) * total)
+        total = self._total_bytes
+        self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, kept) * total)
         self._idle_bytes = int(_IDLE_BESIDE * total)
         return {}
 
