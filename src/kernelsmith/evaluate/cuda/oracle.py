@@ -21,7 +21,8 @@ from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
-_ROOM = 0.05
+_ROOM, _ROOM_BESIDE = 0.05, 0.02
+"""Of the device's memory, for inputs that are arranged at once: alone, and beside others."""
 _SPARE = 0.25
 """Of the device's memory, beyond its rooms, that a process may take beside others. A library that
 finds a device empty takes most of it for scratch (97 GB of an H200 were seen); float64 answers that
@@ -120,17 +121,12 @@ class DeviceOracle(Oracle):
         """
         if self._rooms is None:
             found = {each.name: self._predict(each) for each in self._task.workloads}
-            # What is arranged for checking comes on top: inputs, and outputs on the other side;
-            # and what is kept at hand.
-            counts = [
-                None if each.comfortable is None
-                else rooms_for(int((1 + 2 * _KEPT) * each.comfortable) + 2 * self.room, each.total)
-                for each in found.values()
-            ]  # fmt: skip
+            counts = [_rooms_for(each) for each in found.values()]
             known = [each for each in counts if each is not None]
             self._rooms = max(known) if len(known) == len(counts) else 0
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
+                self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
         return self._rooms or None
 
     @property
@@ -319,6 +315,14 @@ class DeviceOracle(Oracle):
         if "layout" in described:
             return self._host_leaf(described)  # which says that it cannot be judged
         return Leaf(spec_of(described), bytearray())
+
+
+def _rooms_for(predicted: Predicted) -> int | None:
+    """What is kept at hand comes on top, and what is arranged: inputs, and outputs of a side."""
+    if predicted.comfortable is None:
+        return None
+    arranged = 2 * int(_ROOM_BESIDE * predicted.total)
+    return rooms_for(int((1 + 2 * _KEPT) * predicted.comfortable) + arranged, predicted.total)
 
 
 @dataclass(frozen=True, slots=True)
