@@ -1,9 +1,12 @@
 """``torch.compile`` as an entrant and as a baseline."""
 
+import asyncio
+
 import pytest
 
 from kernelsmith.api import load_task
 from kernelsmith.bench.compiled import Compilers, compiling, eager, opened, renamed
+from kernelsmith.bench.final import Exam, Examiner
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Library, Task
@@ -88,3 +91,20 @@ def test_the_compiled_reference_is_judged_and_stands_beside_others(tmp_path):
         assert refused.verdict is Verdict.REFUSED
     finally:
         compilers.close()
+
+
+@pytest.mark.slow
+def test_the_compiled_reference_beside_itself_says_that_it_is_the_same(tmp_path):
+    path = tmp_path / "swish.py"
+    path.write_text(MODULE)
+    exam = Exam(backend="cpu", effort="quick", baselines=("eager", "compile", "max-autotune"))
+    examiner = Examiner(exam)
+    try:
+        found = asyncio.run(examiner.fixed(load_task(path), "compile"))
+    finally:
+        examiner.close()
+    said = {each.baseline: each.trouble for each in found.beside}
+    assert said == {
+        "eager": "", "compile": "it is this baseline itself",
+        "max-autotune": "two modes of torch.compile are not measured beside each other",
+    }  # fmt: skip

@@ -10,6 +10,7 @@ from bench_records import DEVICE, a_point, a_record, failed, ratio, won
 
 from kernelsmith.bench.ledger import RECORDS, Ledger, merge, parsed, read, written
 from kernelsmith.bench.record import Archive, Beside, Missing, Rules, WorkloadRatio
+from kernelsmith.cli.main import main
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Label, LabelName
 from kernelsmith.errors import UsageError
@@ -68,6 +69,39 @@ def test_bytes_that_are_no_text_spoil_their_line_only(file):
     assert [each.line for each in found.corrupt] == [1]
 
 
+@pytest.mark.parametrize(
+    ("was", "spoiled"),
+    [
+        ('"usd": 0.5', '"usd": Infinity'),
+        ('"usd": 0.5', '"usd": 1e999'),
+        ('"usd": 0.5', f'"usd": 1{"0" * 400}'),
+        ('"tokens": 100', f'"tokens": 1{"0" * 400}'),
+        ('"seconds": 3.0', '"seconds": NaN'),
+        ('"usd": null', '"usd": -Infinity'),
+    ],
+)
+def test_a_number_that_is_none_spoils_its_line_only(file, was, spoiled):
+    put(file, a_record(entry="suite/one"), a_record(entry="suite/two"))
+    first, second = file.read_text().splitlines()
+    assert was in first
+    file.write_text(f"{first.replace(was, spoiled, 1)}\n{second}\n")
+    found = read(file)
+    assert [record.entry for record in found.records] == ["suite/two"]
+    assert [each.line for each in found.corrupt] == [1]
+    assert "no measurement is" in found.corrupt[0].reason
+
+
+@pytest.mark.parametrize("depth", [500, 200_000])
+def test_a_line_that_is_nested_without_end_spoils_nothing_else(file, depth):
+    put(file, a_record())
+    deep = f'{{"schema": "bench/1", "kind": "record", "entry": {"[" * depth}{"]" * depth}}}'
+    file.write_text(f"{'[' * depth}\n{deep}\n{file.read_text()}")
+    found = read(file)
+    assert len(found.records) == 1
+    assert [each.line for each in found.corrupt] == [1, 2]
+    assert all(len(each.reason) < 400 for each in found.corrupt)
+
+
 def test_a_field_of_a_later_version_is_named(file):
     put(file, a_record())
     file.write_text(file.read_text().replace('"kind": "record"', '"kind": "record", "new": 1'))
@@ -116,6 +150,60 @@ def test_two_machines_files_merge_and_their_devices_stay_apart(tmp_path):
     assert found.source_of(found.records[1]) == "# elsewhere"
 
 
+def test_what_one_file_says_and_the_next_says_otherwise_is_named(tmp_path):
+    put(tmp_path / "a" / RECORDS, a_record(task="h1"), a_record(entry="suite/two", task="h"))
+    put(tmp_path / "b" / RECORDS, a_record(task="h2"), failed(entry="suite/two", task="h"))
+    found = read(tmp_path / "a", tmp_path / "b")
+    assert [(each.key.entry, each.is_other_task) for each in found.replaced] == [
+        ("suite/one", True), ("suite/two", False),
+    ]  # fmt: skip
+    assert str(found.replaced[0]) == (
+        f"rules on suite/one seed 0, nowhere (null): the record in {tmp_path / 'a' / RECORDS} is "
+        f"about another version of the task and gave way to the one in {tmp_path / 'b' / RECORDS}"
+    )
+    again = tmp_path / "c" / RECORDS
+    put(again, a_record(task="h2"))
+    assert read(tmp_path / "b", again).replaced == ()  # it says the same
+
+
+def test_merging_says_how_many_gave_way_and_which(tmp_path, capsys):
+    put(tmp_path / "a" / RECORDS, a_record(task="h1"), a_record(entry="suite/two", task="h"))
+    put(tmp_path / "b" / RECORDS, failed(entry="suite/two", task="h"), a_record(task="h2"))
+    both = tmp_path / "both"
+    assert main(["bench", "merge", str(both), str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("2 records, 0 without, 2 gave way to others")
+    other, same = said.err.splitlines()
+    assert "suite/one" in other  # of another task: named first
+    assert "another version of the task" in other
+    assert "suite/two" in same
+
+
+def test_going_on_with_a_bench_replaces_nothing_that_is_worth_a_word(file):
+    put(file, a_record(task="h1"), a_record(task="h2"))
+    assert read(file).replaced == ()
+
+
+def test_a_task_that_was_judged_later_is_not_missing_any_more(file):
+    put(file, Missing(entry="suite/one", reason="needs einops"),
+        Missing(entry="suite/two", reason="needs einops"))  # fmt: skip
+    put(file, a_record(entry="suite/one"))
+    assert [each.entry for each in read(file).missing] == ["suite/two"]
+
+
+@pytest.mark.parametrize("path", ["../../outside.py", "/tmp/outside.py", "a/../../b.py", ""])
+def test_a_winner_that_lies_elsewhere_is_no_winner(file, path):
+    put(file, a_record(winner=won("x", "winners/x.py")))
+    file.write_text(file.read_text().replace("winners/x.py", path))
+    assert "lies below its records" in read(file).corrupt[0].reason
+
+
+def test_a_task_is_named_by_a_word_and_not_by_a_path(file):
+    put(file, a_record(task="h1"))
+    file.write_text(file.read_text().replace('"h1"', '"../../h1"'))
+    assert "one word" in read(file).corrupt[0].reason
+
+
 def test_merging_never_writes_over_results(tmp_path):
     put(tmp_path / RECORDS, a_record())
     with pytest.raises(UsageError, match="exists already"):
@@ -125,6 +213,14 @@ def test_merging_never_writes_over_results(tmp_path):
 def test_a_winner_that_was_edited_is_not_taken_for_the_one_that_was_judged(tmp_path):
     put(tmp_path / RECORDS, a_record(winner=won("fast", "best.py")))
     (tmp_path / "best.py").write_text("faster")
+    found = read(tmp_path)
+    with pytest.raises(UsageError, match="was changed after it was judged"):
+        found.source_of(found.records[0])
+
+
+def test_a_winner_that_is_no_text_any_more_is_not_read(tmp_path):
+    put(tmp_path / RECORDS, a_record(winner=won("fast", "best.py")))
+    (tmp_path / "best.py").write_bytes(b"\xff\xfe")
     found = read(tmp_path)
     with pytest.raises(UsageError, match="was changed after it was judged"):
         found.source_of(found.records[0])

@@ -18,6 +18,7 @@ from kernelsmith.bench.output.tables import markdown
 from kernelsmith.bench.plan import chosen, load
 from kernelsmith.bench.protocol import carried_out
 from kernelsmith.bench.record import Missing
+from kernelsmith.bench.suite import Absent
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import UsageError
 from kernelsmith.run.config import Budget
@@ -63,6 +64,25 @@ def test_what_the_suite_cannot_give_is_listed_with_its_reason(tmp_path, recordin
     )
     gone(plan, out)
     assert (out / RECORDS).read_text().count("needs a package") == 1
+
+
+def test_a_task_with_records_is_not_listed_as_missing_again(tmp_path, recording):
+    class Poorer(NullSuite):
+        def entries(self):
+            for each in super().entries():
+                yield Absent(id=each.id, reason="gone") if each.id == "nulls/t0" else each
+
+    plan, out = a_plan(recording), tmp_path / "out"
+    gone(plan, out)
+    for _ in range(2):
+        assert [each.entry for each in gone(plan, out, suite=Poorer()).results.missing] == [
+            "nulls/gone"
+        ]
+    assert "nulls/t0" not in [
+        json.loads(line)["entry"]
+        for line in (out / RECORDS).read_text().splitlines()
+        if '"kind": "missing"' in line
+    ]
 
 
 def test_where_nothing_passes_the_record_says_how_far_it_came(tmp_path):
@@ -130,6 +150,32 @@ def test_only_what_is_asked_for_is_run(recording):
         entries(only=("t9",))
 
 
+def test_every_word_must_mean_a_task_and_every_level_one_that_there_is(recording):
+    def entries(**asked):
+        return [each.id for each in chosen(a_plan(recording, **asked), NullSuite())[0]]
+
+    with pytest.raises(UsageError, match="no task of builtin is called 'nosuch'"):
+        entries(only=("t1", "nosuch"))
+    with pytest.raises(UsageError, match="is of level '9'; there are level 1, level 2"):
+        entries(levels=("1", "9"))
+    assert entries(only=("t0", "t1", "gone"), limit=1) == ["nulls/t0"]
+
+
+def test_what_is_absent_from_other_levels_or_behind_the_limit_is_not_listed(recording):
+    class Gaps(NullSuite):
+        def entries(self):
+            for number, each in enumerate(super().entries()):
+                yield Absent(id=f"nulls/gap{number}", reason="gone", level=f"level {number}")
+                yield each
+
+    def absent(**asked):
+        return [each.id for each in chosen(a_plan(recording, **asked), Gaps())[1]]
+
+    assert absent() == [f"nulls/gap{n}" for n in range(4)] + ["nulls/gone"]
+    assert absent(levels=("2",)) == ["nulls/gap2", "nulls/gone"]  # whose level nobody knows
+    assert absent(limit=2) == ["nulls/gap0", "nulls/gap1"]
+
+
 def test_money_ends_a_bench_and_more_of_it_goes_on(tmp_path):
     recording = a_recording(tmp_path / "paid.jsonl", usd=0.10)
     plan, out = a_plan(recording, max_usd=0.7), tmp_path / "out"
@@ -176,6 +222,21 @@ def test_runs_made_elsewhere_are_judged_and_recorded(tmp_path, recording):
     assert (first.entrant, first.steps, first.best_step, first.passed) == ("agent", STEPS, 5, True)
     assert len(ended.results.records) == 3
     assert "no recorded run of 't0' for seed 1" in ended.results.missing[1].reason
+
+
+def test_recorded_winners_are_of_the_device_that_judges_them(tmp_path, recording):
+    from kernelsmith.bench.entrant import recorded
+
+    first, out = tmp_path / "first", tmp_path / "second"
+    gone(a_plan(recording), first)
+    for file in first.rglob("*.jsonl"):  # as a machine elsewhere would have written them
+        file.write_text(file.read_text().replace('"simulated clock"', '"faraway clock"'))
+    plan = replace(a_plan(recording), entrants=(recorded(first, "agent"),))
+    here = gone(plan, out).results.records
+    assert {record.device.name for record in here} == {"simulated clock"}
+    both = findings(read(first, out).records).across
+    assert both.devices == ("faraway clock (null)", "simulated clock (null)")
+    assert len(both.spreads) == 3
 
 
 def test_a_task_that_cannot_be_judged_is_missing_and_tried_again(tmp_path, recording):

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,6 +15,7 @@ from kernelsmith.bench.ledger import RECORDS, read
 from kernelsmith.bench.protocol import carried_out
 from kernelsmith.bench.record import Beside
 from kernelsmith.bench.verify import Standing, held, verified
+from kernelsmith.cli.main import main
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.timing import Ratio
 
@@ -103,3 +107,85 @@ def test_speed_is_held_against_speed_on_the_same_device_only(out):
     found = held(elsewhere, asyncio.run(examining))
     assert found.standing is Standing.PASSES
     assert found.said == "recorded on another (cuda)"
+
+
+def verify(folder, *words):
+    return main(["bench", "verify", str(folder), *words])
+
+
+def test_where_all_hold_the_exit_status_says_so_and_each_has_a_line(out, capsys):
+    assert verify(out) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:4] for line in lines[:2]] == [
+        ["replay:one", "nulls/t0", "#0", "holds"], ["replay:one", "nulls/t1", "#0", "holds"],
+    ]  # fmt: skip
+    assert lines[2] == "2 holds of 2"
+
+
+def test_a_claim_that_was_too_high_is_the_kernels_fault(out, capsys):
+    change(out, beside=[{"baseline": "eager", "device": {"value": 9.0, "low": 8.9, "high": 9.1}}])
+    assert verify(out) == 1
+    assert "2 slower of 2" in capsys.readouterr().out
+
+
+def test_a_winner_that_was_changed_is_no_success(out, capsys):
+    (out / read(out).records[0].winner.path).write_text("x + y  # us: 1")
+    assert verify(out) == 2
+    said = capsys.readouterr().out
+    assert "was changed after it was judged" in said
+    assert "1 holds, 1 unknown of 2" in said
+
+
+def test_where_nothing_can_be_judged_nothing_is_verified(out, capsys):
+    change(out, backend="nosuch")
+    assert verify(out, "--json") == 2
+    winners = json.loads(capsys.readouterr().out)["winners"]
+    assert [each["standing"] for each in winners] == ["unknown", "unknown"]
+    assert not any(each["is_lost"] for each in winners)
+
+
+@pytest.mark.parametrize("word", ["t1", "nulls/t1", "*/t1", "nulls/*1"])
+def test_winners_are_chosen_as_tasks_are(out, word, capsys):
+    assert verify(out, "--only", word) == 0
+    assert "1 holds of 1" in capsys.readouterr().out
+
+
+def test_a_word_that_means_no_winner_is_refused(out, capsys):
+    assert verify(out, "--only", "t1", "--only", "t9") == 2
+    assert "no task of these results is called 't9'" in capsys.readouterr().err
+
+
+RELU = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+def get_inputs():
+    return [torch.rand(64, 64)]
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_judgement_and_loses_no_row(tmp_path):
+    (tmp_path / "set").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "set" / f"{name}.py").write_text(RELU)
+    suite, out = f"folder:{tmp_path / 'set'}", tmp_path / "out"
+    asked = ["--entrant", "eager", "--effort", "quick", "--backend", "cpu", "--out", str(out)]
+    assert main(["bench", suite, *asked]) == 0
+    next((out / "winners" / "eager" / "set").glob("a-*")).write_text("")
+    command = [sys.executable, "-m", "kernelsmith.cli.main", "bench", "verify", str(out)]
+    process = subprocess.Popen(
+        [*command, "--effort", "thorough"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    first = process.stdout.readline()  # the row of the one that was changed, before the next ends
+    while "set/b" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=60)
+    assert "unknown" in first
+    assert rest.strip() == "1 unknown of 2"
+    assert errors.strip().splitlines()[-1] == "kernelsmith: stopped"
+    assert "Traceback" not in errors
+    assert process.returncode == 130

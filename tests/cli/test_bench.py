@@ -114,6 +114,15 @@ def test_a_suite_is_listed_with_what_loads_and_what_does_not(tmp_path, capsys):
     assert [each["id"] for each in found["absent"]] == [f"kernelbench/level1/{n}" for n in (2, 3)]
 
 
+def test_a_suite_is_listed_level_by_level(capsys):
+    counts = []
+    for words in ([], ["--level", "3"], ["--level", "difficulty 1", "--level", "2"]):
+        assert main(["bench", "list", "builtin", "--json", *words]) == 0
+        counts.append(len(json.loads(capsys.readouterr().out)["tasks"]))
+    assert counts[0] == counts[1] + counts[2]
+    assert min(counts) > 5
+
+
 def test_every_built_in_task_loads(capsys):
     assert main(["bench", "list", "builtin", "--full", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -141,6 +150,12 @@ def test_every_built_in_task_loads(capsys):
         (["builtin", "--samples", "0"], "at least 1"),
         (["--resume", "nowhere"], "no bench in 'nowhere'"),
         (["--resume", "here", "builtin"], "says what to do"),
+        (["--resume", "here", "--steps", "99"], "--steps is as it was begun"),
+        (["--resume", "here", "--tests", "9", "--jobs", "2"], "--tests is as it was begun"),
+        (["--resume", "here", "--budget-usd", "9"], "--budget-usd is as it was begun"),
+        (["builtin", "--only", "gelu_bias", "--only", "nosuchtask"], "called 'nosuchtask'"),
+        (["list", "builtin", "--only", "softmax", "--only", "nosuchtask"], "called 'nosuchtask'"),
+        (["list", "builtin", "--level", "9"], "is of level '9'; there are difficulty 1"),
         (["show"], "kernelsmith bench show RESULTS"),
         (["compare", "one"], "kernelsmith bench compare A B"),
         (["show", "nowhere"], "no results at"),

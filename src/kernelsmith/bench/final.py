@@ -20,9 +20,10 @@ from kernelsmith.evaluate.evaluator import Elsewhere, Evaluator, LocalEvaluator
 from kernelsmith.evaluate.settings import GpuSettings, Settings, effort
 from kernelsmith.run.simulated import SimulatedEvaluator
 
-Other = Callable[[str], Timing | str | None]
-"""Measures beside a compiled reference, by mode; a text says why that could not be done, and
-nothing that it makes no sense."""
+Other = Callable[[str], Timing | str]
+"""Measures beside a compiled reference, by mode; a text says why that could not be done."""
+_SAME = "it is this baseline itself"
+_ALIKE = "two modes of torch.compile are not measured beside each other"
 _ALL_NIGHT_S = 1e6
 _PART_S = 600.0
 """What a server grants to the sampling of one request."""
@@ -70,9 +71,13 @@ class Finding:
 class Examiner:
     """Judges winners; its processes stay open from one to the next."""
 
-    def __init__(self, exam: Exam, place: Elsewhere | None = None) -> None:
+    def __init__(
+        self, exam: Exam, place: Elsewhere | None = None, *,
+        here: type[LocalEvaluator] = LocalEvaluator,
+    ) -> None:  # fmt: skip
         """Prepare to judge, here or elsewhere; what was judged before is never taken for it."""
         self.exam = exam
+        self._here = here
         self._evaluator: Evaluator | None = None
         if place is not None and exam.tests:
             self._evaluator = Parted(
@@ -117,7 +122,7 @@ class Examiner:
             found = await self._judging().evaluate(free, candidate)
             return self._finding(found, lambda mode: self._beside(free, candidate, mode))
         found = self._opened().judge(task, kind)
-        return self._finding(found, lambda mode: None)
+        return self._finding(found, lambda mode: _SAME if mode == kind else _ALIKE)
 
     def close(self) -> None:
         """End every process."""
@@ -133,8 +138,6 @@ class Examiner:
         for name in self.exam.baselines:
             if name in MODES:
                 said = other(name)
-                if said is None:
-                    continue
                 beside.append(
                     Beside(baseline=name, trouble=said)
                     if isinstance(said, str)
@@ -157,7 +160,7 @@ class Examiner:
         if self._evaluator is not None:
             return self._evaluator
         if self._plain is None:
-            self._plain = LocalEvaluator(self.exam.backend, self.exam.settings)
+            self._plain = self._here(self.exam.backend, self.exam.settings)
         return self._plain
 
     def _opened(self) -> Compilers:

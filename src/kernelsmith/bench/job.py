@@ -260,10 +260,11 @@ async def _examined(
         for step in reversed(recorded.steps)
         if step.candidate is not None
     }
-    record = _record(
-        job, finding, winner, cost=cost,
-        device=recorded.header.device or bench.device(job.exam.backend),
-    )  # fmt: skip
+    # Where a run was recorded does not matter: ratios are of the device that took them.
+    device = bench.device(job.exam.backend)
+    if winner is not None and finding is not None:
+        device = finding.evaluation.device
+    record = _record(job, finding, winner, cost=cost, device=device)
     message = record.message
     if winner is not None and not record.passed:
         message = f"it passed in the search, and not at the end: {message}"

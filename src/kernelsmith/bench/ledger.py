@@ -5,19 +5,16 @@ written by another version) is reported by its number and skipped; nothing else 
 several machines merge: the last line for a key on one device wins, devices stay apart.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from kernelsmith.bench.lines import Lines, body_of, lines_in, value_of
 from kernelsmith.bench.record import Key, Missing, Record
-from kernelsmith.domain.codec import decode, encode
+from kernelsmith.domain.codec import encode
 from kernelsmith.errors import UsageError
 
 SCHEMA = "bench/1"
@@ -25,7 +22,7 @@ RECORDS = "records.jsonl"
 """Its name in a bench's folder."""
 TASKS = "tasks"
 """Beside it: every task, by its hash."""
-_KINDS: dict[str, type] = {"record": Record, "missing": Missing}
+_KINDS: dict[str, type[Record] | type[Missing]] = {"record": Record, "missing": Missing}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +39,26 @@ class Corrupt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """A record that gave way to another file's of the same entrant, entry, seed and device."""
+
+    key: Key
+    device: str
+    path: Path
+    """The file that it stands in."""
+    by: Path
+    is_other_task: bool
+    """Whether the two are about different versions of the task: neither stands for the other."""
+
+    def __str__(self) -> str:
+        what = "is about another version of the task and " if self.is_other_task else ""
+        return (
+            f"{self.key.entrant} on {self.key.entry} seed {self.key.seed}, {self.device}: the "
+            f"record in {self.path} {what}gave way to the one in {self.by}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """What files of records hold together."""
 
@@ -52,6 +69,8 @@ class Results:
     corrupt: tuple[Corrupt, ...] = ()
     homes: tuple[Path, ...] = ()
     """For each record the folder that its paths start from."""
+    replaced: tuple[Replaced, ...] = ()
+    """What one file says and a later one says otherwise."""
 
     @property
     def done(self) -> frozenset[Key]:
@@ -72,6 +91,8 @@ class Results:
             text = path.read_text(encoding="utf-8", errors="surrogatepass")
         except OSError as error:
             raise UsageError(f"cannot read the winner {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} was changed after it was judged: it is no text") from error
         if sha256(text) != record.winner.sha256:
             raise UsageError(f"{path} was changed after it was judged")
         return text
@@ -86,8 +107,9 @@ def read(*paths: Path) -> Results:
     found: dict[tuple[Key, str], tuple[Record, Path]] = {}
     missing: dict[Key, Missing] = {}
     corrupt: list[Corrupt] = []
+    replaced: list[Replaced] = []
     for path in map(located, paths):
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(lines_in(path), start=1):
             if not line.strip():
                 continue
             try:
@@ -99,15 +121,28 @@ def read(*paths: Path) -> Results:
                 missing[value.key] = value
                 continue
             identity = (value.key, str(value.device))
-            found.pop(identity, None)  # the last one also takes its place in the order
-            found[identity] = (value, path.parent)
+            before = found.pop(identity, None)  # the last one also takes its place in the order
+            found[identity] = (value, path)
+            if before is not None and before[1] != path and before[0] != value:
+                replaced.append(
+                    Replaced(
+                        key=value.key, device=str(value.device), path=before[1], by=path,
+                        is_other_task=before[0].task != value.task,
+                    )
+                )  # fmt: skip
     done = {key for key, _ in found}
+    entries = {key.entry for key in done}
     return Results(
         records=tuple(record for record, _ in found.values()),
-        missing=tuple(each for key, each in missing.items() if key not in done),
+        missing=tuple(
+            each for key, each in missing.items()
+            # what a suite could not give once is not missing where someone was judged on it
+            if key not in done and (key.entrant or key.entry not in entries)
+        ),
         corrupt=tuple(corrupt),
-        homes=tuple(home for _, home in found.values()),
-    )
+        homes=tuple(file.parent for _, file in found.values()),
+        replaced=tuple(replaced),
+    )  # fmt: skip
 
 
 def located(path: Path) -> Path:
@@ -128,22 +163,11 @@ def parsed(line: str) -> Record | Missing:
     Raises:
         ValueError: It is not one of ours, or describes an impossible value.
     """
-    try:
-        body = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
-    schema = body.pop("schema", None) if isinstance(body, dict) else None
-    if schema != SCHEMA:
-        raise ValueError(f"its schema is {schema!r}, not {SCHEMA!r}")
+    body = body_of(line, SCHEMA)
     kind = str(body.pop("kind", None))
     if kind not in _KINDS:
         raise ValueError(f"no kind {kind!r}; known are {', '.join(_KINDS)}")
-    try:
-        value = decode(body, _KINDS[kind])
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-    assert isinstance(value, Record | Missing)
-    return value
+    return value_of(body, _KINDS[kind])
 
 
 def written(value: Record | Missing) -> str:
@@ -159,57 +183,12 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Ledger:
-    """The one writer of a file of records; the file is locked until it is closed."""
-
-    def __init__(self, path: Path) -> None:
-        """Open or begin a file.
-
-        Raises:
-            UsageError: It cannot be written, or another process writes it.
-        """
-        self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._fd)
-            raise UsageError(f"another bench writes {path}; wait for it, or end it") from error
-        size = os.fstat(self._fd).st_size
-        if size and os.pread(self._fd, 1, size - 1) != b"\n":
-            self._write(b"\n")  # a torn line stays, is reported, and spoils nothing after it
+class Ledger(Lines):
+    """The one writer of a file of records."""
 
     def append(self, *values: Record | Missing) -> None:
         """Write lines; they last when this returns."""
-        text = "".join(f"{written(value)}\n" for value in values)
-        self._write(text.encode())
-
-    def close(self) -> None:
-        """Let others write."""
-        os.close(self._fd)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _write(self, content: bytes) -> None:
-        try:
-            while content:
-                content = content[os.write(self._fd, content) :]
-            os.fsync(self._fd)
-        except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}") from error
+        self.append_lines(*map(written, values))
 
 
 def merge(paths: Sequence[Path], into: Path) -> Results:
@@ -232,11 +211,3 @@ def merge(paths: Sequence[Path], into: Path) -> Results:
                 (into / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(home / path, into / path)
     return results
-
-
-def _lines(path: Path) -> Iterable[str]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    return content.decode("utf-8", "replace").split("\n")

@@ -137,7 +137,7 @@ def load(folder: Path) -> Plan:
         plan = decode(body, Plan)
     except OSError as error:
         raise UsageError(f"no bench in {str(folder)!r}: {error.strerror}") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path} is not a bench's plan: {error}") from error
     assert isinstance(plan, Plan)
     return plan
@@ -165,13 +165,19 @@ def chosen(plan: Plan, suite: Suite) -> tuple[list[Entry], list[Absent]]:
     """
     entries: list[Entry] = []
     absent: list[Absent] = []
+    seen: list[Entry | Absent] = []
     for each in suite.entries():
-        if plan.only and not any(is_named(each.id, word) for word in plan.only):
+        if not names(plan.only, each.id):
             continue
-        if isinstance(each, Absent):
-            absent.append(each)
-        elif not plan.levels or any(_is_level(each, word) for word in plan.levels):
+        seen.append(each)
+        if not is_of_level(each, plan.levels):
+            continue
+        if isinstance(each, Entry):
             entries.append(each)
+        elif plan.limit is None or plan.sample is not None or len(entries) < plan.limit:
+            absent.append(each)
+    refuse_unmatched(plan.only, [each.id for each in seen], plan.suite)
+    refuse_other_levels(plan.levels, seen, plan.suite)
     if plan.sample is not None:
         entries = list(_spread(entries, plan.sample))
     entries = entries[: plan.limit]
@@ -234,14 +240,52 @@ def _rules(plan: Plan, config: RunConfig, entrant: Entrant) -> Rules:
     )
 
 
+def names(words: Sequence[str], id: str) -> bool:
+    """Whether a task is among those that are named; without a word all are."""
+    return not words or any(is_named(id, word) for word in words)
+
+
 def is_named(id: str, word: str) -> bool:
     """Whether a word means a task: its id, the last part of it, a pattern, or what is above it."""
     whole = fnmatch.fnmatchcase(id, word) or fnmatch.fnmatchcase(id, f"*/{word}")
     return whole or id.startswith(f"{word.rstrip('/')}/")
 
 
-def _is_level(entry: Entry, word: str) -> bool:
-    return word in (entry.level, entry.level.rpartition(" ")[2])
+def refuse_unmatched(words: Sequence[str], ids: Sequence[str], where: str) -> None:
+    """See to it that every word means a task.
+
+    Raises:
+        UsageError: One means none.
+    """
+    for word in words:
+        if not any(is_named(id, word) for id in ids):
+            raise UsageError(f"no task of {where} is called {word!r}")
+
+
+def refuse_other_levels(words: Sequence[str], seen: Sequence[Entry | Absent], where: str) -> None:
+    """See to it that every word means a level.
+
+    Raises:
+        UsageError: One means none; the message names those that there are.
+    """
+    levels = dict.fromkeys(each.level for each in seen if each.level)
+    for word in words:
+        if not any(_is_level(level, word) for level in levels):
+            known = f"there are {', '.join(sorted(levels))}" if levels else "it has no levels"
+            raise UsageError(f"no task of {where} is of level {word!r}; {known}")
+
+
+def is_of_level(each: Entry | Absent, words: Sequence[str]) -> bool:
+    """Whether a task is of a level that is named; without a word all are.
+
+    What is absent may not say its level; it is listed rather than lost.
+    """
+    unsaid = isinstance(each, Absent) and not each.level
+    return not words or unsaid or any(_is_level(each.level, word) for word in words)
+
+
+def _is_level(level: str, word: str) -> bool:
+    return word in (level, level.rpartition(" ")[2])
 
 
 def _spread(entries: Sequence[Entry], count: int) -> Iterator[Entry]:

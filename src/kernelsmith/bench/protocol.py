@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from kernelsmith.bench.crew import Answer, Progress, Staff, Worker
 from kernelsmith.bench.entrant import SEARCH
 from kernelsmith.bench.job import Job, task_hash
 from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
-from kernelsmith.bench.plan import Plan, chosen, jobs_of
+from kernelsmith.bench.plan import Plan, chosen, jobs_of, names
 from kernelsmith.bench.record import Key, Missing, Record
 from kernelsmith.bench.suite import Suite, open_suite
 from kernelsmith.errors import BackendUnavailable
@@ -92,13 +93,18 @@ def carried_out(
         BackendUnavailable: The backend does not work here.
     """
     assert (staff is not None) is bool(plan.evaluators)
-    suite = suite or open_suite(plan.suite)
+    suite = suite or open_suite(plan.suite, partial(names, plan.only))
     entries, absent = chosen(plan, suite)
     plan.save(folder)
     with Ledger(folder / RECORDS) as ledger:
         known = read(folder)
         said = {(each.entry, each.reason) for each in known.missing}
-        new = [Missing(entry=each.id, reason=each.reason) for each in absent]
+        judged = {record.entry for record in known.records}
+        new = [
+            Missing(entry=gone.id, reason=gone.reason, level=gone.level)
+            for gone in absent
+            if gone.id not in judged
+        ]
         ledger.append(*(each for each in new if (each.entry, each.reason) not in said))
         gpu = None if staff is None else staff.gpu
         jobs = list(jobs_of(plan, suite, entries, folder, gpu=gpu))

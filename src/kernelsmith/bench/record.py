@@ -5,7 +5,9 @@ lies in a file beside the records, named here with its hash. How records lie in 
 """
 
 import math
+import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kernelsmith.domain.candidate import CandidateId
@@ -16,6 +18,7 @@ from kernelsmith.domain.timing import Ratio
 BASELINES = ("eager", "compile", "max-autotune", "graph")
 """What a winner can be measured beside; the first is the paper's."""
 _UNBUILT = (Verdict.REFUSED, Verdict.BUILD_FAILED)
+_HASH = re.compile(r"\w*")
 _TINY = 1e-9
 """A ratio lies above 0, however little its mean is known."""
 
@@ -135,8 +138,14 @@ class Winner:
 
     candidate: CandidateId
     path: str
-    """Relative to the file of records."""
+    """Relative to the file of records, and below it: files of others are merged and read."""
     sha256: str
+
+    def __post_init__(self) -> None:
+        place = PurePosixPath(self.path)
+        outside = place.is_absolute() or ".." in place.parts or "\0" in self.path
+        if outside or not place.parts:
+            raise ValueError(f"a winner lies below its records; got {self.path!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +217,8 @@ class Record:
     """UTC, ISO 8601."""
 
     def __post_init__(self) -> None:
+        if not _HASH.fullmatch(self.task):
+            raise ValueError(f"a task's hash is one word; got {self.task!r}")
         if self.beside and self.verdict is not Verdict.PASSED:
             raise ValueError(f"ratios go with a winner that passed; got {self.verdict}")
         names = [each.baseline for each in self.beside]
@@ -229,6 +240,16 @@ class Record:
         """Whether the suite's note or our judge says that the task asks for less than it seems."""
         labelled = any(each.name is LabelName.DEGENERATE for each in self.labels)
         return labelled or self.note.startswith("degenerate:")
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether anything at all is known against the task, degenerate or not."""
+        return self.is_degenerate or self.note.startswith("suspect:")
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the winner's interval stayed wider than asked for."""
+        return any(each.name is LabelName.NOISY for each in self.labels)
 
     @property
     def steps(self) -> int:

@@ -5,7 +5,7 @@ times from other machines) stays unread: every number comes from our judge, with
 in the same run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -55,10 +55,21 @@ class Absent:
 
     id: str
     reason: str
+    level: str = ""
+    """As of ``Entry``; empty where it cannot be said either."""
 
     def __post_init__(self) -> None:
         if not self.reason:
             raise ValueError(f"{self.id} is absent for a reason; it was not given")
+
+
+Wanted = Callable[[str], bool]
+"""Whether a task of that id is asked for."""
+
+
+def every(id: str) -> bool:
+    """Want all of them."""
+    return True
 
 
 class Suite(Protocol):
@@ -82,6 +93,8 @@ class _Known:
     """What stands behind the colon; empty: nothing does."""
     get: str
     """How a user gets it."""
+    runs: bool = False
+    """Whether its scripts run, one by one, to say their calls: those that are not wanted do not."""
 
 
 _CLONE = "git clone https://github.com"
@@ -95,13 +108,13 @@ _KNOWN = {
         "kernelbench:KernelBench", "PATH", f"{_CLONE}/ScalingIntelligence/KernelBench"
     ),
     "kernelbench-x": _Known(
-        "kernelbench_x:KernelBenchX", "PATH", f"{_CLONE}/BonnieW05/KernelBenchX"
+        "kernelbench_x:KernelBenchX", "PATH", f"{_CLONE}/BonnieW05/KernelBenchX", runs=True
     ),
     "tritonbench-g": _Known(
-        "tritonbench:TritonBenchG", "PATH", f"{_CLONE}/thunlp/TritonBench"
+        "tritonbench:TritonBenchG", "PATH", f"{_CLONE}/thunlp/TritonBench", runs=True
     ),
     "tritonbench-t": _Known(
-        "tritonbench:TritonBenchT", "PATH", f"{_CLONE}/thunlp/TritonBench"
+        "tritonbench:TritonBenchT", "PATH", f"{_CLONE}/thunlp/TritonBench", runs=True
     ),
     "robust-kbench": _Known(
         "robust_kbench:RobustKBench", "PATH", f"{_CLONE}/SakanaAI/robust-kbench"
@@ -111,7 +124,8 @@ _KNOWN = {
         "git clone https://huggingface.co/datasets/flashinfer-ai/flashinfer-trace",
     ),
     "multikernelbench": _Known(
-        "multikernelbench:MultiKernelBench", "PATH", f"{_CLONE}/wzzll123/MultiKernelBench"
+        "multikernelbench:MultiKernelBench", "PATH", f"{_CLONE}/wzzll123/MultiKernelBench",
+        runs=True,
     ),
     "folder": _Known("folder:Folder", "PATH", "any folder of KernelBench files"),
     "table": _Known(
@@ -121,8 +135,23 @@ _KNOWN = {
 }  # fmt: skip
 
 
-def open_suite(spec: str) -> Suite:
+_HAVE_THEM = (
+    "tasks of it that you have as KernelBench files (Model and get_inputs) are read with "
+    "folder:PATH, as rows with a column `code` with table:FILE, beside a CUDA kernel with "
+    "cuda-folder:PATH"
+)
+_UNREAD = {
+    "cudabench": "its tasks are CUDA programs that write files, compared by Python beside them: "
+    "there is no reference that could run beside a kernel",
+    "tritongym": "no public source of it was found",
+}
+"""Suites that are known and not read, and why."""
+
+
+def open_suite(spec: str, wanted: Wanted = every) -> Suite:
     """Find a suite by what the user wrote: a name, or a name and a path, ``kernelbench:PATH``.
+
+    A suite may give more than is wanted; it leaves out what it would have to run in vain.
 
     Raises:
         UsageError: There is no such suite, or it is not where the user says; the message says
@@ -130,6 +159,8 @@ def open_suite(spec: str) -> Suite:
     """
     name, _, where = spec.partition(":")
     known = _KNOWN.get(name)
+    if name.lower() in _UNREAD:
+        raise UsageError(f"suite {name!r} is not read: {_UNREAD[name.lower()]}; {_HAVE_THEM}")
     if known is None:
         forms = ", ".join(f"{n}:{k.needs}" if k.needs else n for n, k in sorted(_KNOWN.items()))
         raise UsageError(f"no suite {name!r}; known are {forms}")
@@ -149,7 +180,7 @@ def open_suite(spec: str) -> Suite:
     if not path.exists():
         raise UsageError(f"there is no {str(path)!r}; to get suite {name!r}: {known.get}")
     try:
-        suite = maker(path)
+        suite = maker(path, wanted) if known.runs else maker(path)
     except UsageError as error:
         raise UsageError(f"{error}; to get suite {name!r}: {known.get}") from error
     return suite

@@ -5,10 +5,11 @@ wrong, and its speed-up there is a number of its own.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from kernelsmith.bench.compiled import MODES
 from kernelsmith.bench.final import Exam, Examiner, Finding
@@ -18,11 +19,11 @@ from kernelsmith.bench.record import Key, Record
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.codec import loads
 from kernelsmith.domain.device import Device
-from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Ratio
-from kernelsmith.errors import SmithError, UsageError
-from kernelsmith.evaluate.evaluator import Elsewhere
+from kernelsmith.errors import EvaluationLost, SmithError, UsageError
+from kernelsmith.evaluate.evaluator import Elsewhere, LocalEvaluator
 
 
 class Standing(StrEnum):
@@ -50,6 +51,18 @@ class Verified:
     now: Ratio | None = None
     said: str = ""
     """The verdict's message, or why there is none."""
+    is_lost: bool = False
+    """Whether nobody can say because our machinery failed."""
+
+
+class _Here(LocalEvaluator):
+    """Judges in the caller's thread: Ctrl-C ends a judgement there, and none goes on beside it."""
+
+    async def evaluate(
+        self, task: Task, candidate: Candidate, *, baseline: Candidate | None = None
+    ) -> Evaluation:
+        """Judge now."""
+        return self.judge(task, candidate, baseline=baseline)
 
 
 def verified(
@@ -67,6 +80,7 @@ def verified(
     """
     examiners: dict[str, Examiner] = {}
     runner = asyncio.Runner()
+    run = _at_once if place is None else runner.run
     try:
         for record in records:
             if record.winner is None:
@@ -77,10 +91,13 @@ def verified(
                 task, source = task_of(results, record), results.source_of(record)
                 if record.backend not in examiners:
                     exam = Exam(backend=record.backend, effort=effort)
-                    examiners[record.backend] = Examiner(exam, place)
-                finding = runner.run(_judged(examiners[record.backend], record, task, source))
+                    examiners[record.backend] = Examiner(exam, place, here=_Here)
+                finding = run(_judged(examiners[record.backend], record, task, source))
             except SmithError as error:
-                yield Verified(key=record.key, standing=Standing.UNKNOWN, said=str(error))
+                yield Verified(
+                    key=record.key, standing=Standing.UNKNOWN, said=str(error),
+                    is_lost=isinstance(error, EvaluationLost),
+                )  # fmt: skip
                 continue
             yield held(record, finding)
     finally:
@@ -103,7 +120,7 @@ def task_of(results: Results, record: Record) -> Task:
         task = loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
     except OSError as error:
         raise UsageError(f"the task is not at {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"{path} is no task: {error}") from error
     if not isinstance(task, Task) or task_hash(task) != record.task:
         raise UsageError(f"{path} was changed after it was judged")
@@ -138,6 +155,16 @@ async def _judged(examiner: Examiner, record: Record, task: Task, source: str) -
         return await examiner.fixed(task, record.entrant)
     candidate = Candidate(backend=record.backend, source=source)
     return await examiner.examine(task, candidate, None)
+
+
+def _at_once(judging: Coroutine[Any, Any, Finding]) -> Finding:
+    """Run what waits for nobody, without a loop that would keep Ctrl-C to itself."""
+    try:
+        judging.send(None)
+    except StopIteration as end:
+        found: Finding = end.value
+        return found
+    raise AssertionError("a judge on this machine waited for someone")
 
 
 def _same(one: Device, other: Device) -> bool:

@@ -8,6 +8,8 @@ from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.settings import EFFORTS
 
 _VERBS = ("list", "show", "compare", "merge", "export", "verify", "audit")
+_FREE = ("resume", "json", "full", "jobs", "devices", "evaluator", "max_usd", "max_seconds")
+"""What can be said anew when a bench is taken up: no number depends on it."""
 _WHAT = """\
 a suite (builtin, aten, kernelbench:PATH, folder:PATH, ...), or one of:
 list SUITE, show RESULTS..., compare A B, merge INTO A B..., export RESULTS FOLDER, verify RESULTS,
@@ -129,6 +131,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.resume is not None:
         if words:
             raise UsageError(f"--resume FOLDER says what to do; got {' '.join(words)}, too")
+        _refuse_changes(args)
         return bench_run.resumed(args)
     if not words:
         raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
@@ -140,6 +143,18 @@ def _run(args: argparse.Namespace) -> int:
     if len(words) > 1:
         raise UsageError(f"one suite at a time; got {' '.join(words)}")
     return bench_run.begun(words[0], args)
+
+
+def _refuse_changes(args: argparse.Namespace) -> None:
+    """A bench is gone on with as it was begun: see to it that nobody expects otherwise."""
+    usual = argparse.ArgumentParser()
+    _arguments(usual)
+    for name, value in vars(usual.parse_args([])).items():
+        if name not in _FREE and getattr(args, name) != value:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is as it was begun; with --resume only these can be "
+                f"given: {', '.join(f'--{each}' for each in _FREE).replace('_', '-')}"
+            )
 
 
 COMMAND = Command(

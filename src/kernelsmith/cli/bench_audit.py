@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,12 +13,13 @@ from rich.table import Table
 
 from kernelsmith.bench.audit import Auditor, Finding, Opinion, tally
 from kernelsmith.bench.ledger import sha256
+from kernelsmith.bench.lines import Lines, body_of, lines_in, value_of
 from kernelsmith.bench.published.folder import published_in
 from kernelsmith.bench.published.kernel import Published
 from kernelsmith.bench.suite import open_suite
 from kernelsmith.cli.live import short
 from kernelsmith.cli.options import progress
-from kernelsmith.domain.codec import decode, encode
+from kernelsmith.domain.codec import encode
 from kernelsmith.errors import UsageError
 
 SCHEMA = "audit/1"
@@ -34,12 +34,13 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
         raise UsageError("no kernel fits what was asked for")
     place: Path = args.out or Path("runs", "audit", folder.resolve().stem)
     place.mkdir(parents=True, exist_ok=True)
-    known = dict(_known(place / "audit.jsonl"))
+    kept = place / "audit.jsonl"
+    known = dict(_known(kept)) if kept.is_file() else {}
     auditor = Auditor(args.effort or "usual", suite)
     until = None if args.budget_seconds is None else time.monotonic() + args.budget_seconds
     tell, findings, cut = progress(), [], 0
     try:
-        with (place / "audit.jsonl").open("a", encoding="utf-8") as file:
+        with Lines(kept) as file:
             for index, kernel in enumerate(kernels):
                 found = known.get(kernel.id)
                 if found is not None and found.sha256 != sha256(kernel.source):
@@ -51,9 +52,7 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
                     if kernel.language != "cuda":  # nothing is waited for
                         tell(f"[{index + 1}/{len(kernels)}] {kernel.id} ...")
                     found = auditor.audit(kernel)
-                    file.write(json.dumps({"schema": SCHEMA, **_json(found)}) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
+                    file.append_lines(json.dumps({"schema": SCHEMA, **_json(found)}))
                 findings.append(found)
     finally:
         tell("")
@@ -85,20 +84,15 @@ def _chosen(kernels: Iterable[Published], args: argparse.Namespace) -> Iterator[
 
 
 def _known(path: Path) -> Iterator[tuple[str, Finding]]:
-    if not path.is_file():
-        return
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    """What was found before; a line that cannot be read is named, and its kernel judged again."""
+    for number, line in enumerate(lines_in(path), start=1):
         if not line.strip():
             continue
         try:
-            body = json.loads(line)
-            if body.pop("schema", None) != SCHEMA:
-                raise ValueError(f"its schema is not {SCHEMA}")
-            found = decode(body, Finding)
+            found = value_of(body_of(line, SCHEMA), Finding)
         except ValueError as error:
             print(f"kernelsmith: {path}:{number}: {error}; skipped", file=sys.stderr)
             continue
-        assert isinstance(found, Finding)
         yield found.id, found
 
 

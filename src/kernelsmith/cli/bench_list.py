@@ -4,11 +4,12 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
-from kernelsmith.bench.plan import is_named
+from kernelsmith.bench.plan import is_of_level, names, refuse_other_levels, refuse_unmatched
 from kernelsmith.bench.suite import Absent, Entry, open_suite
 from kernelsmith.cli.options import progress
 from kernelsmith.errors import UsageError
@@ -20,21 +21,17 @@ def listed(words: Sequence[str], args: argparse.Namespace) -> int:
     """Open a suite, run nothing, and say what it holds."""
     if len(words) != 1:
         raise UsageError("say it like this: kernelsmith bench list SUITE [--only ID] [--full]")
-    suite = open_suite(words[0])
+    wanted = partial(names, args.only)
+    suite = open_suite(words[0], wanted)
     tell = progress()
     tell(f"reading {words[0]} ...")
-    entries: list[Entry] = []
-    absent: list[Absent] = []
-    for each in suite.entries():
-        if args.only and not any(is_named(each.id, word) for word in args.only):
-            continue
-        if isinstance(each, Absent):
-            absent.append(each)
-        else:
-            entries.append(each)
+    seen = [each for each in suite.entries() if wanted(each.id)]
     tell("")
-    if not entries and not absent:
-        raise UsageError(f"no task of {words[0]} fits what was asked for")
+    refuse_unmatched(args.only, [each.id for each in seen], words[0])
+    refuse_other_levels(args.level, seen, words[0])
+    asked = [each for each in seen if is_of_level(each, args.level)]
+    entries = [each for each in asked if isinstance(each, Entry)]
+    absent = [each for each in asked if isinstance(each, Absent)]
     if args.json:
         print(json.dumps(_as_json(words[0], entries, absent)))
     else:
@@ -70,10 +67,15 @@ def _print(suite: str, entries: Sequence[Entry], absent: Sequence[Absent], *, fu
         table.add_column("level")
         table.add_column("load", justify="right")
         table.add_column("of them known to be degenerate", justify="right")
+        table.add_column("suspect", justify="right")
         levels = Counter(each.level for each in entries)
         degenerate = Counter(each.level for each in entries if each.is_degenerate)
+        suspect = Counter(
+            each.level for each in entries if each.is_suspect and not each.is_degenerate
+        )
         for level in sorted(levels):
-            table.add_row(level or "-", str(levels[level]), str(degenerate[level] or ""))
+            counts = (levels[level], degenerate[level] or "", suspect[level] or "")
+            table.add_row(level or "-", *map(str, counts))
     console.print(table)
     for gone in absent:
         console.print(f"{gone.id}: {gone.reason}", markup=False, soft_wrap=True)

@@ -129,6 +129,25 @@ def test_p_values_of_several_pairs_are_corrected():
         assert pair["kept"].p <= pair["kept"].corrected <= 3 * pair["kept"].p + 1e-12
 
 
+def test_several_pairs_of_two_files_are_corrected_for_their_number():
+    values = {"x": ([1.0, 1.1, 1.2, 1.4], [1.3, 1.2, 1.6, 1.7]),
+              "y": ([1.0, 2.0, 1.5, 1.1], [1.1, 2.1, 1.4, 1.2])}  # fmt: skip
+    before, after = (
+        [record for name, own in values.items() for record in system(name, *own[side])]
+        for side in (0, 1)
+    )
+    alone = [
+        compare(system(name, *old), system(name, *new)).contrasts[0]
+        for name, (old, new) in values.items()
+    ]
+    both = compare(before, after).contrasts
+    assert [each["kept"].corrected for each in alone] == [None, None]
+    smaller, larger = sorted([each["kept"] for each in both], key=lambda each: each.p)
+    assert [each["kept"].p for each in both] == [each["kept"].p for each in alone]
+    assert smaller.corrected == pytest.approx(2 * smaller.p)
+    assert larger.corrected >= max(larger.p, smaller.corrected)
+
+
 def test_levels_are_contrasted_apart():
     one = system("a", 1.0, 1.0, level="level 1")
     hard = [replace(r, entry=f"hard/{r.entry}") for r in system("a", 1.0, 1.0, level="level 3")]

@@ -4,6 +4,7 @@ import io
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from bench_records import a_record, failed, ratio
@@ -18,6 +19,7 @@ from kernelsmith.bench.output import tables
 from kernelsmith.bench.output.cells import Cell, cell, written
 from kernelsmith.bench.output.sheets import sheets
 from kernelsmith.bench.record import Beside, Missing, Rules
+from kernelsmith.domain.evaluation import Label, LabelName
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,8 @@ def test_a_table_holds_the_figures_worked_out_by_hand():
     assert cells[4].startswith("25.0 %")  # fast_1: only the 3.0
     assert cells[8].startswith("1.00 [")  # (3 + 0 + 0 + 1) / 4
     assert cells[9].startswith("1.14 [")  # 1.5 ** (1 / 3)
-    assert cells[11].startswith("33.3 %")
+    assert cells[11] == "0.71 to 1.73"  # on logarithms: halfway from 0.5 to 1, from 1 to 3
+    assert cells[12].startswith("33.3 %")
 
 
 def test_every_output_holds_the_same_rows(found):
@@ -102,6 +105,63 @@ def test_a_narrow_terminal_shows_the_headline(found):
     assert "What few steps give" in text
     assert "Rescued and persistent" not in text
     assert "Rescued and persistent" in printed(found, width=200, full=True)
+
+
+SIX = ("rules", "compile", "max-autotune", "org/large-model", "small", "agent")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_figure_is_broken_on_a_narrow_terminal(width):
+    records = [each for name in SIX for each in of(1.25, 3.0, 0.5, 11.5, name=name)]
+    text = printed(findings(records), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    main = text.partition("Pairs of systems")[0]
+    for name in SIX:
+        assert re.search(rf"(?<!\S){re.escape(name)}(?!\S)", main)
+    row = re.findall(r"geometric mean .*", main)
+    assert sum(line.count("[") for line in row) == len(SIX)  # each figure beside its interval
+    assert "0.99 to 4.20" in main  # quartiles of logarithms
+
+
+def test_what_is_known_against_a_baseline_or_a_winner_is_said():
+    wide = Label(name=LabelName.NOISY, reason="wide")
+    graph = Beside(baseline="graph", trouble="a processor has no graphs")
+    compiled = Beside(baseline="compile", device=ratio(2.0), tests=6)
+    rules = [replace(each, beside=(*each.beside, compiled, graph), labels=(wide,))
+             for each in of(1.5, 2.0)]  # fmt: skip
+    spoiled = Beside(baseline="compile", trouble="the compiler fails")
+    rules[0] = replace(rules[0], beside=(*rules[0].beside[:1], spoiled, graph), labels=())
+    itself = Beside(baseline="compile", trouble="it is this baseline itself")
+    same = [replace(each, beside=(*each.beside, itself)) for each in of(1.1, 1.2, name="compile")]
+    found = findings([*rules, *same])
+    text = " ".join(printed(found, width=200).split())
+    assert "over graph: nobody could be timed: a processor has no graphs" in text
+    assert "compile is this baseline itself, and has no ratio to it" in text
+    assert "compile: 2 winners could not be timed" not in text
+    assert "rules: 1 winners could not be timed over compile, device time: the compiler" in text
+    noisy = "rules: noisy winners (their own intervals stayed wider than asked for): 1"
+    assert text.count(noisy) == 1
+    assert json.loads(as_json(found))["untimed"] == {"graph": "a processor has no graphs"}
+
+
+def test_suspect_tasks_are_left_out_of_a_table_of_their_own():
+    records = of(1.0, 4.0, 2.0)
+    records[0] = replace(records[0], note="suspect: zeros pass at 1e-2")
+    records[1] = replace(records[1], note="degenerate: zeros pass")
+    found = findings(records)
+    assert (found.degenerate, found.suspect) == (("s/1",), ("s/0",))
+    assert (found.sound[0].tasks, found.clear[0].tasks) == (2, 1)
+    for text in (printed(found), tables.markdown(found), tables.latex(found)):
+        assert "Without degenerate and suspect tasks" in text
+    assert "suspect" not in printed(findings(of(1.0, 2.0)))
+
+
+def test_a_caption_is_made_of_sentences():
+    records = of(2.0, 3.0, 4.0) + of(2.0, 3.0, name="compile")
+    (caption,) = re.findall(r"\\caption\{(Speed-up over eager, device time\..*)\}",
+                            tables.latex(findings(records)))  # fmt: skip
+    assert ". Only the 2 tasks" in caption
+    assert not re.search(r"\. [a-z]", caption)
 
 
 def test_unequal_task_sets_are_said_and_each_systems_own_table_follows():

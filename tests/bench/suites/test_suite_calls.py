@@ -313,7 +313,8 @@ def tritonbench(put, tmp_path):
     put("data/TritonBench_T_v1/sum.py", FILES["Math/sum"])
     timing = TIMING.format(name="sum").replace("kernelbenchx.Math", "TorchBench_v1")
     put("performance_metrics/perf_T/golden_metrics/sum_perf.py", timing)
-    put("data/TritonBench_T_v1.jsonl", json.dumps([{"name": "sum", "difficulty": 1}], indent=1))
+    listed = [{"name": "torch.sum", "file": "sum.py", "difficulty": 1}]
+    put("data/TritonBench_T_v1.jsonl", json.dumps(listed, indent=1))
     return tmp_path
 
 
@@ -333,3 +334,14 @@ def test_a_call_that_the_timing_script_gets_wrong_is_not_timed(tritonbench):
     assert entry.level == "difficulty 1"
     assert [each.name for each in entry.task.workloads] == ["test 1: 4x6, dim=1 float32"]
     assert "timed on its largest test" in entry.note
+
+
+@pytest.mark.parametrize("spec", ["tritonbench-t", "kernelbench-x"])
+def test_only_what_is_asked_for_is_run(spec, put, tritonbench):
+    put("data/TritonBench_T_v1/other.py", FILES["Math/sum"])
+    put("data/kernelbenchx/Math/sum.py", FILES["Math/sum"])
+    listed = [{"file": "Math/sum.py"}, {"file": "Math/other.py"}]
+    put("data/kernelbenchx_v1.json", json.dumps(listed))
+    wanted = f"{spec}/sum" if spec == "tritonbench-t" else f"{spec}/Math/sum"
+    suite = open_suite(f"{spec}:{tritonbench}", lambda id: id == wanted)
+    assert [each.id for each in suite.entries()] == [wanted]

@@ -43,6 +43,11 @@ def test_ids_are_level_and_number_in_the_order_of_numbers(checkout):
     assert list(checkout)[:5] == [f"kernelbench/level1/{n}" for n in (2, 10, 13, 23, 98)]
 
 
+def test_what_is_absent_has_the_level_that_it_would_be_of(checkout):
+    assert checkout["kernelbench/level3/35"].level == "level 3"
+    assert checkout["kernelbench/level4/1"].level == "level 4"
+
+
 def test_what_a_recipe_promises_without_saying_so_is_declared(checkout):
     assert checkout["kernelbench/level1/13"].task.structure == ("symmetric",)
     assert checkout["kernelbench/level1/98"].task.structure == ("probabilities",)

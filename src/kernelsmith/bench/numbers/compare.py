@@ -49,7 +49,7 @@ class Difference:
     p: float | None = None
     """By paired bootstrap, two-sided."""
     corrected: float | None = None
-    """After Holm, among all that stand in one table of pairs."""
+    """After Holm, among all pairs that are compared at once."""
 
     @property
     def is_significant(self) -> bool:
@@ -125,7 +125,8 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Pair the systems of two files of results and contrast each pair.
 
-    One system on each side are a pair whatever they are called; several are paired by name.
+    One system on each side are a pair whatever they are called; several are paired by name, and
+    their p-values are corrected for their number.
 
     Raises:
         UsageError: No system of one side has a counterpart on the other, or no task has.
@@ -156,7 +157,7 @@ def compare(
         raise UsageError(f"{names[0]} and {names[1]} have no task in common")
     paired = {name for pair in pairs for name in pair}
     return Comparison(
-        contrasts=tuple(contrasts),
+        contrasts=tuple(_corrected(contrasts) if len(contrasts) > 1 else contrasts),
         unpaired=tuple(name for name in {**first, **second} if name not in paired),
     )
 

@@ -1,7 +1,7 @@
 """Everything that a bench's records say, once: what tables, page and ``results.json`` show."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from kernelsmith.bench.numbers.metrics import (
     GROUPINGS,
     Summary,
     by_system,
+    commonest,
     measures_in,
     natural,
     on_common_tasks,
@@ -30,11 +31,12 @@ from kernelsmith.bench.numbers.metrics import (
     summarise_groups,
     usual_measure,
     without_degenerate,
+    without_suspect,
 )
 from kernelsmith.bench.numbers.scores import BY_NAME, METRICS, TIMED, Measure, Metric
 from kernelsmith.bench.numbers.transitions import Flow, Round, flows, rounds
 from kernelsmith.bench.output.plain import plain
-from kernelsmith.bench.record import Missing, Record
+from kernelsmith.bench.record import BASELINES, Missing, Record
 
 SCHEMA = "bench-results/1"
 GROUPED = tuple(
@@ -77,6 +79,12 @@ class Findings:
     sound: tuple[Summary, ...]
     """Without degenerate tasks; empty where there are none."""
     degenerate: tuple[str, ...]
+    clear: tuple[Summary, ...]
+    """Without suspect tasks either; empty where there are none besides the degenerate."""
+    suspect: tuple[str, ...]
+    """Degenerate ones are not named again."""
+    untimed: Mapping[str, str]
+    """Baselines that were asked for and that nobody could be timed beside, with the reason."""
     groups: Mapping[str, tuple[Summary, ...]]
     """By grouping: level, category, family, dtype."""
     searches: Mapping[str, Search]
@@ -105,6 +113,8 @@ def findings(
     flat = [record for own in kept.values() for record in own]
     sound = {record.entry for record in without_degenerate(flat)}
     degenerate = tuple(entry for entry in common.tasks if entry not in sound)
+    clear = {record.entry for record in without_suspect(flat)}
+    suspect = tuple(entry for entry in common.tasks if entry in sound - clear)
     return Findings(
         suites=tuple(sorted({record.suite for record in records})),
         systems=tuple(every), measure=chosen, tasks=len(common.tasks), said=common.said,
@@ -113,11 +123,11 @@ def findings(
             for each in dict.fromkeys([chosen, *measures])
         },
         own=_summaries(every, chosen, seed) if any(common.left_out.values()) else (),
-        sound=_summaries(
-            {name: [r for r in own if r.entry in sound] for name, own in kept.items()},
-            chosen, seed,
-        ) if degenerate else (),
+        sound=_summaries(_on(kept, sound), chosen, seed) if degenerate else (),
         degenerate=degenerate,
+        clear=_summaries(_on(kept, clear), chosen, seed) if suspect else (),
+        suspect=suspect,
+        untimed=_untimed(records, measures),
         groups={
             grouping: tuple(
                 each
@@ -189,6 +199,20 @@ def _summaries(
         for name, own in systems.items()
     ]
     return tuple(each for each in found if each is not None)
+
+
+def _on(systems: Mapping[str, Sequence[Record]], entries: Set[str]) -> dict[str, list[Record]]:
+    return {name: [r for r in own if r.entry in entries] for name, own in systems.items()}
+
+
+def _untimed(records: Sequence[Record], measures: Sequence[Measure]) -> dict[str, str]:
+    timed = {each.baseline for each in measures}
+    asked = [each for record in records for each in record.beside if each.baseline not in timed]
+    return {
+        name: commonest(each.trouble for each in asked if each.baseline == name)
+        for name in BASELINES
+        if any(each.baseline == name for each in asked)
+    }
 
 
 def _explained(systems: Mapping[str, Sequence[Record]], seed: int) -> Explained | None:

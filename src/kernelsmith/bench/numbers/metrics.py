@@ -5,6 +5,7 @@ order in which records come changes nothing: a bench that was resumed gives the 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +41,14 @@ class Summary:
     """Fewest and most records per task."""
     unmeasured: int = 0
     """Winners that could not be timed beside this baseline; they count as correct only."""
+    trouble: str = ""
+    """Why, the commonest reason; empty where none was given."""
+    unasked: int = 0
+    """Winners that nobody measured beside this baseline; they count as correct only, too."""
+    is_baseline: bool = False
+    """Whether the system is this baseline itself, so that it has no ratio to it."""
+    noisy: int = 0
+    """Winners whose interval stayed wider than asked for; the judge says so beside eager only."""
     unconfirmed: int = 0
     """Winners that were not judged again at the end."""
     figures: Mapping[str, Estimate] = field(default_factory=dict)
@@ -128,8 +137,16 @@ def on_common_tasks(systems: Mapping[str, Sequence[Record]]) -> Common:
 
 def without_degenerate(records: Iterable[Record]) -> tuple[Record, ...]:
     """Leave out every task that the suite or the judge calls degenerate, for all systems alike."""
-    every = tuple(records)
-    bad = {record.entry for record in every if record.is_degenerate}
+    return _without(tuple(records), lambda record: record.is_degenerate)
+
+
+def without_suspect(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Leave out every task that anything is known against, for all systems alike."""
+    return _without(tuple(records), lambda record: record.is_suspect)
+
+
+def _without(every: Sequence[Record], is_bad: Callable[[Record], bool]) -> tuple[Record, ...]:
+    bad = {record.entry for record in every if is_bad(record)}
     return tuple(record for record in every if record.entry not in bad)
 
 
@@ -186,14 +203,29 @@ def summarise(
                 over_levels[metric.name] = averaged
     passed = [record for record in records if record.passed]
     ratios = [(r.entry, ratio.value) for r in passed if (ratio := measure.of(r)) is not None]
+    asked = [beside for r in passed if (beside := r.over(measure.baseline)) is not None]
     return Summary(
         system=system, grouping=grouping, group=group, measure=measure, tasks=len(tasks),
         records=len(records), seeds=(int(seeds.min()), int(seeds.max())),
-        unmeasured=len(passed) - len(ratios),
+        unmeasured=len(asked) - len(ratios),
+        trouble=commonest(each.trouble for each in asked), unasked=len(passed) - len(asked),
+        is_baseline=not ratios and all(_is_baseline(record, measure) for record in records),
+        noisy=sum(r.is_noisy for r in passed) if measure.baseline in ("eager", "graph") else 0,
         unconfirmed=sum(not record.confirmed for record in passed),
         figures=figures, over_levels=over_levels,
         largest=max(ratios, key=lambda pair: pair[1], default=None),
     )  # fmt: skip
+
+
+def commonest(reasons: Iterable[str]) -> str:
+    """The reason that is given most often; empty where none is."""
+    counts = Counter(reason for reason in reasons if reason)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _is_baseline(record: Record, measure: Measure) -> bool:
+    """Whether it is a compiled reference beside itself; eager is measured beside eager."""
+    return record.entrant == measure.baseline != "eager" and not record.points
 
 
 def summarise_groups(

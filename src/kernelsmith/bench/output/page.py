@@ -74,7 +74,7 @@ def _sections(found: Findings) -> Mapping[str, Markup]:
     by_key["overall"], by_key["others"] = first, others
     return {
         "Results": joined(
-            tables("overall", "sound", "own"),
+            tables("overall", "sound", "clear", "own"),
             behind("Beside other baselines, and by other clocks", "others"),
         ),
         "Best against step": _curve(found),

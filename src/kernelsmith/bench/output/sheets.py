@@ -7,10 +7,22 @@ from kernelsmith.bench.numbers.findings import Findings
 from kernelsmith.bench.numbers.metrics import Summary
 from kernelsmith.bench.numbers.scores import BY_NAME, Unit
 from kernelsmith.bench.output import search_sheets
-from kernelsmith.bench.output.cells import NONE, Cell, Sheet, amount, cell, changed, p_value, share
+from kernelsmith.bench.output.cells import (
+    NONE,
+    Cell,
+    Sheet,
+    amount,
+    cell,
+    changed,
+    p_value,
+    share,
+    written,
+)
 
+_QUARTILES = "quartiles"
+"""Both in one column: where the middle half of the speed-ups lies."""
 OVERALL = ("correct", "built", "fast_1", "fast_1.2", "fast_1.5", "fast_2", "average", "geometric",
-           "median", "slower")  # fmt: skip
+           "median", _QUARTILES, "slower")  # fmt: skip
 _LEVEL = ("correct", "fast_1", "average", "geometric", "first_correct", "steps_passed",
           "best_step")  # fmt: skip
 _GROUP = ("correct", "fast_1", "average", "geometric", "slower")
@@ -25,6 +37,7 @@ def sheets(found: Findings) -> list[Sheet]:
         *(_overall(name, own, found) for name, own in found.overall.items()),
         _levels(found),
         _sound(found),
+        _clear(found),
         _own(found),
         *_searching(found),
         search_sheets.reached(found.searches),
@@ -44,9 +57,21 @@ def sheets(found: Findings) -> list[Sheet]:
 
 def _overall(name: str, summaries: Sequence[Summary], found: Findings) -> Sheet:
     notes = [found.said] if found.said else []
+    if name == str(found.measure):
+        notes += [f"over {baseline}: nobody could be timed: {why}"
+                  for baseline, why in found.untimed.items()]  # fmt: skip
     for each in summaries:
-        if each.unmeasured:
-            notes.append(f"{each.system}: {each.unmeasured} winners could not be timed {name}")
+        if each.is_baseline:
+            notes.append(f"{each.system} is this baseline itself, and has no ratio to it")
+        elif each.unasked:
+            notes.append(f"{each.system}: {each.unasked} winners were not measured {name}")
+        if each.unmeasured and not each.is_baseline:
+            why = f": {each.trouble}" if each.trouble else ""
+            said = f"{each.system}: {each.unmeasured} winners could not be timed {name}{why}"
+            notes.append(said)
+        if each.noisy:
+            notes.append(f"{each.system}: noisy winners (their own intervals stayed wider than "
+                         f"asked for): {each.noisy}")  # fmt: skip
         if each.seeds[0] != each.seeds[1]:
             notes.append(f"{each.system}: {each.seeds[0]} to {each.seeds[1]} seeds per task")
         if each.unconfirmed:
@@ -58,23 +83,35 @@ def _summary_sheet(
     title: str, summaries: Sequence[Summary], metrics: Sequence[str], *,
     notes: Sequence[str] = (), key: str = "",
 ) -> Sheet:  # fmt: skip
-    columns = [name for name in metrics if any(name in each.figures for each in summaries)]
+    known = {name for each in summaries for name in each.figures}
+    known |= {_QUARTILES} if "quartile_1" in known else set()
+    columns = [name for name in metrics if name in known]
     best = {name: _best(summaries, name) for name in columns}
     return Sheet(
         title=title,
-        header=("system", "tasks", *(BY_NAME[name].label for name in columns)),
+        header=("system", "tasks", *(_label(name) for name in columns)),
         rows=tuple(
             (
                 Cell(each.system), Cell(_count(each)),
-                *(
-                    cell(each.get(name), BY_NAME[name].unit, is_best=each.system in best[name])
-                    for name in columns
-                ),
+                *(_figure(each, name, is_best=each.system in best[name]) for name in columns),
             )
             for each in summaries
         ),
         notes=tuple(notes), key=key,
     )  # fmt: skip
+
+
+def _label(name: str) -> str:
+    return name if name == _QUARTILES else BY_NAME[name].label
+
+
+def _figure(summary: Summary, name: str, *, is_best: bool) -> Cell:
+    if name != _QUARTILES:
+        return cell(summary.get(name), BY_NAME[name].unit, is_best=is_best)
+    ends = [summary.get(f"quartile_{number}") for number in (1, 3)]
+    if None in ends:
+        return Cell(NONE)
+    return Cell(" to ".join(written(each.value, Unit.RATIO) for each in ends if each is not None))
 
 
 def _count(summary: Summary) -> str:
@@ -127,6 +164,18 @@ def _sound(found: Findings) -> Sheet | None:
         f"Without degenerate tasks, {found.measure}", found.sound, OVERALL, key="sound",
         notes=(f"tasks that accept kernels which do not do the work ({len(found.degenerate)}): "
                f"{left}",),
+    )  # fmt: skip
+
+
+def _clear(found: Findings) -> Sheet | None:
+    if not found.clear:
+        return None
+    left = ", ".join(found.suspect[:8]) + (" ..." if len(found.suspect) > 8 else "")
+    return _summary_sheet(
+        f"Without degenerate and suspect tasks, {found.measure}", found.clear, OVERALL,
+        key="clear",
+        notes=(f"tasks that accept such kernels at a looser tolerance, or that others left out "
+               f"({len(found.suspect)}): {left}",),
     )  # fmt: skip
 
 

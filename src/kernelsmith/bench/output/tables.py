@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
@@ -14,12 +15,18 @@ from kernelsmith.bench.numbers.scores import BY_NAME, Unit
 from kernelsmith.bench.output.cells import NONE, Cell, Sheet, cell, changed, p_value, written
 from kernelsmith.bench.output.sheets import sheets
 
-_FIRST = ("overall", "levels", "sound", "own", "search", "reached", "pairs", "across", "missing")
+_FIRST = ("overall", "levels", "sound", "clear", "own", "search", "reached", "pairs", "across",
+          "missing")  # fmt: skip
 """What a terminal shows; the rest is in the other outputs."""
-_PAPER = ("overall", "levels", "sound", "reached", "stopped", "beyond", "pairs", "explained")
+_PAPER = ("overall", "levels", "sound", "clear", "reached", "stopped", "beyond", "pairs",
+          "explained")  # fmt: skip
 _SHOWN_TASKS = 10
 _BESIDE = 5
 """Systems that fit beside each other on a terminal."""
+_MANY = 7
+"""Columns that do."""
+_AROUND = 3
+"""What stands around a column: a space on each side, and one between."""
 _LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
           "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
           "<": r"$<$", ">": r"$>$", "[": "{[}", "]": "{]}"}  # fmt: skip
@@ -95,9 +102,14 @@ def _metrics(found: Contrast) -> Sheet:
         ),
         notes=(*((found.said,) if found.said else ()),
                "change: paired over the tasks on which both sides say something; p by paired "
-               "bootstrap, * below 0.05"),
+               f"bootstrap{_after_holm(found)}, * below 0.05"),
         key="compare",
     )  # fmt: skip
+
+
+def _after_holm(found: Contrast) -> str:
+    corrected = any(each.corrected is not None for each in found.differences)
+    return ", after Holm over the pairs" if corrected else ""
 
 
 def _tests(found: Contrast) -> Sheet:
@@ -124,7 +136,8 @@ def _levels(found: Contrast) -> list[Sheet]:
         rows.append((Cell(level), *(changed(known.get(name)) for name in names)))
     return [
         Sheet(title="By level", header=("level", *(BY_NAME[name].label for name in names)),
-              rows=tuple(rows), key="compare-levels")
+              rows=tuple(rows), key="compare-levels",
+              notes=("p for each level by itself",))
     ]  # fmt: skip
 
 
@@ -163,23 +176,51 @@ def _one_per_baseline(shown: Sequence[Sheet]) -> list[Sheet]:
 
 
 def _print(sheet: Sheet, console: Console) -> None:
+    """One table, or several below each other where its columns do not fit beside each other."""
     console.print(Text(sheet.title, style="bold"))
-    made = Table(pad_edge=False, box=SIMPLE_HEAD)
     names = {row[0].text for row in sheet.rows}
-    is_turned = (
-        len(sheet.header) > 7 and len(names) == len(sheet.rows) <= _BESIDE
-        and sheet.text_columns == 1
-    )  # fmt: skip
+    can_turn = len(names) == len(sheet.rows) and sheet.text_columns == 1
+    is_narrow = sum(_widths(sheet.header, sheet.rows, "\n")) > console.width
+    is_turned = can_turn and len(sheet.header) > _MANY and (len(names) <= _BESIDE or is_narrow)
     header, rows = _turned(sheet) if is_turned else (sheet.header, sheet.rows)
-    for index, name in enumerate(header):
-        side: JustifyMethod = "left" if index < sheet.text_columns else "right"
-        made.add_column(Text(name), justify=side, overflow="fold")
-    for row in rows:
-        made.add_row(*(_rich(each, " " if is_turned else "\n") for each in row))
-    console.print(made)
+    between, words = " " if is_turned else "\n", sheet.text_columns
+    fits = sum(_widths(header, rows, between)) <= console.width
+    # a long heading may take several lines; figures may not
+    wide = _widths(["\n".join(name.split()) for name in header], rows, between)
+    for columns in [range(len(header))] if fits else _parts(wide, words, console.width):
+        made = Table(pad_edge=False, box=SIMPLE_HEAD)
+        for index in columns:
+            side: JustifyMethod = "left" if index < words else "right"
+            width = None if fits or index < words else wide[index] - _AROUND
+            made.add_column(Text(header[index]), justify=side, overflow="fold", width=width)
+        for row in rows:
+            made.add_row(*(_rich(row[index], between) for index in columns))
+        console.print(made)
     for note in sheet.notes:
         console.print(Text(note, style="dim"))
     console.print()
+
+
+def _parts(wide: Sequence[int], words: int, width: int) -> list[Sequence[int]]:
+    """Columns that fit beside each other, in each part behind those that hold words."""
+    named = min(sum(wide[:words]), width // 2)
+    parts, used = [[*range(words)]], named
+    for index in range(words, len(wide)):
+        if used + wide[index] > width and len(parts[-1]) > words:
+            parts.append([*range(words)])
+            used = named
+        parts[-1].append(index)
+        used += wide[index]
+    return [*parts]
+
+
+def _widths(header: Sequence[str], rows: Sequence[Sequence[Cell]], between: str) -> list[int]:
+    """How much room each column takes, with what stands around it."""
+    shown = [[*header], *([f"{each.text}{between}{each.interval}" for each in row] for row in rows)]
+    return [
+        _AROUND + max(cell_len(line) for text in column for line in text.rstrip().split("\n"))
+        for column in zip(*shown, strict=True)
+    ]
 
 
 def _turned(sheet: Sheet) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
@@ -209,8 +250,12 @@ def _markdown(sheet: Sheet) -> str:
         lines.append("| " + " | ".join(_cell_in_markdown(each) for each in row) + " |")
     lines.append("")
     for note in sheet.notes:
-        lines += [_in_markdown(note[:1].upper() + note[1:]) + ".", ""]
+        lines += [_in_markdown(_sentence(note)) + ".", ""]
     return "\n".join(lines)
+
+
+def _sentence(note: str) -> str:
+    return note[:1].upper() + note[1:]
 
 
 def _cell_in_markdown(each: Cell) -> str:
@@ -230,7 +275,7 @@ def _latex(sheet: Sheet, label: str) -> str:
     columns = "l" * sheet.text_columns + "r" * (len(sheet.header) - sheet.text_columns)
     lines = [
         r"\begin{table}[t]", r"\centering\small",
-        rf"\caption{{{_in_latex('. '.join([sheet.title, *sheet.notes]))}.}}",
+        rf"\caption{{{_in_latex('. '.join(map(_sentence, [sheet.title, *sheet.notes])))}.}}",
         rf"\label{{tab:{label}}}",
         rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
         " & ".join(map(_in_latex, sheet.header)) + r" \\", r"\midrule",

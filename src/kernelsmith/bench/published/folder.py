@@ -8,12 +8,13 @@ file that defines ``ModelNew``, alone or with its reference, CUDA files, and tab
 import ast
 import csv
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 
 from kernelsmith.bench.published.kernel import Published, language_of
+from kernelsmith.bench.suites.reading import parquet_rows
 from kernelsmith.errors import UsageError
 
 _NUMBERED = (
@@ -67,7 +68,7 @@ def _kernels(file: Path, name: str) -> Iterator[Published]:
     if file.stat().st_size > _SIZE:
         return
     if suffix == ".parquet":
-        yield from _rows(_parquet(file), name)
+        yield from _rows(parquet_rows(file), name)
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     if suffix == ".cu":
@@ -76,7 +77,11 @@ def _kernels(file: Path, name: str) -> Iterator[Published]:
         yield from _file(text, name)
     elif suffix == ".csv":
         csv.field_size_limit(_SIZE)
-        yield from _rows(csv.DictReader(text.splitlines(keepends=True)), name)
+        try:
+            rows = list(csv.DictReader(text.splitlines(keepends=True)))
+        except csv.Error as error:
+            raise UsageError(f"{file} cannot be read as csv: {error}") from error
+        yield from _rows(rows, name)
     else:
         yield from _rows(_objects(text), name)
 
@@ -132,11 +137,11 @@ def _objects(text: str) -> Iterator[Mapping[str, object]]:
     lines = text.splitlines()
     try:
         body = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         for line in lines:
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
                 yield row
@@ -155,14 +160,6 @@ def _nested(body: object, level: str | None) -> Iterator[Mapping[str, object]]:
             return
         for key, inner in body.items():
             yield from _nested(inner, key if key.isdigit() else None)
-
-
-def _parquet(file: Path) -> Iterator[Mapping[str, object]]:
-    try:
-        parquet = import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise UsageError(f"{file} needs pyarrow: pip install pyarrow") from error
-    yield from parquet.read_table(file).to_pylist()
 
 
 def _text(row: Mapping[str, object], names: tuple[str, ...]) -> str:
@@ -187,7 +184,7 @@ def _claim(row: Mapping[str, object]) -> float | None:
             value = float(str(row.get(name, "")))
         except ValueError:
             continue
-        if value > 0:
+        if 0 < value < math.inf:
             return value
     return None
 

@@ -124,10 +124,12 @@ class FlashInfer:
         ident = f"{self.name}/{name}"
         try:
             task, left_out = self._task(name, definition, workloads)
+            dtypes = [str(each["dtype"]) for each in definition["inputs"].values()]
         except _Unusable as error:
             return Absent(id=ident, reason=str(error))
+        except (LookupError, TypeError, AttributeError) as error:
+            return Absent(id=ident, reason=f"its definition or a workload is broken: {error!r}")
         kind = str(definition.get("op_type") or definition.get("type") or "")
-        dtypes = [str(each["dtype"]) for each in definition["inputs"].values()]
         tags = [str(tag) for tag in definition.get("tags") or ()]
         models = [tag.removeprefix("model:") for tag in tags if tag.startswith("model:")]
         notes = [f"as {', '.join(models)} calls it"] if models else []

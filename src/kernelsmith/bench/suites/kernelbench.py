@@ -6,6 +6,7 @@ only, three digits of a mean (here: our judge). Problems known to be degenerate 
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from kernelsmith.bench.suite import Absent, Entry
@@ -38,7 +39,10 @@ class KernelBench:
         for level in (1, 2, 3, 4):
             folder = self._root / f"level{level}"
             if not folder.is_dir():
-                yield Absent(id=f"{self.name}/level{level}", reason="not in this checkout")
+                yield Absent(
+                    id=f"{self.name}/level{level}", reason="not in this checkout",
+                    level=f"level {level}",
+                )  # fmt: skip
                 continue
             for path in sorted(folder.glob("*.py"), key=_number):
                 yield self._entry(level, path)
@@ -46,17 +50,18 @@ class KernelBench:
     def _entry(self, level: int, path: Path) -> Entry | Absent:
         number = _number(path)
         name = f"{self.name}/level{level}/{number}"
+        absent = partial(Absent, id=name, level=f"level {level}")
         try:
             source = read_source(path, "task")
             if "from_pretrained" in source:
-                return Absent(id=name, reason=_WEIGHTS)
+                return absent(reason=_WEIGHTS)
             if (level, number) in _RANDOM:
-                return Absent(id=name, reason=_RANDOM[level, number])
+                return absent(reason=_RANDOM[level, number])
             if package := missing_package(source):
-                return Absent(id=name, reason=f"needs {package}: pip install {package}")
+                return absent(reason=f"needs {package}: pip install {package}")
             task = promised(load_task(path), path.stem)
         except (UsageError, SyntaxError) as error:
-            return Absent(id=name, reason=str(error))
+            return absent(reason=str(error))
         words = re.sub(r"^\d+_", "", path.stem)
         return Entry(
             id=name, task=task, level=f"level {level}", category=_CATEGORIES[level],

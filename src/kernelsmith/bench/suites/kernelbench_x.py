@@ -5,14 +5,14 @@ of another machine (here the reference is timed in the same run), its tests run 
 the reference in one process (here they are apart).
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from kernelsmith.bench.suite import Absent, Entry
+from kernelsmith.bench.suite import Absent, Entry, Wanted, every
 from kernelsmith.bench.suites.calls import Made, Script, Unusable, make
 from kernelsmith.bench.suites.families import family_of
+from kernelsmith.bench.suites.reading import records_in
 from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.domain.task import Task, Tolerance
 from kernelsmith.errors import UsageError
@@ -29,38 +29,43 @@ class KernelBenchX:
 
     name = "kernelbench-x"
 
-    def __init__(self, path: Path) -> None:
-        self._root = path
+    def __init__(self, path: Path, wanted: Wanted = every) -> None:
+        self._root, self._wanted = path, wanted
         self._list = path / "data" / "kernelbenchx_v1.json"
         if not self._list.is_file():
             raise UsageError(f"{str(path)!r} is no checkout of KernelBenchX: no {self._list.name}")
 
     def entries(self) -> Iterator[Entry | Absent]:
         """Yield the published tasks in their own order, then files that the list leaves out."""
-        listed = json.loads(self._list.read_text())
+        listed = records_in(self._list, "file")
         folder = self._root / "data" / "kernelbenchx"
         helpers = self._root / "utils" / "data_utils.py"
         text = helpers.read_text() if helpers.is_file() else ""
         with Surveyor() as surveyor:
             for record in listed:
-                yield self._entry(record, folder, text, surveyor)
+                if self._wanted(self._id(str(record["file"]))):
+                    yield self._entry(record, folder, text, surveyor)
         files = {str(record["file"]) for record in listed}
         for path in sorted(folder.glob("*/*.py")):
             if (file := f"{path.parent.name}/{path.name}") not in files:
                 yield Absent(
-                    id=f"{self.name}/{file.removesuffix('.py')}",
+                    id=self._id(file),
                     reason="is in the folder and not in kernelbenchx_v1.json: not published",
                 )
+
+    def _id(self, file: str) -> str:
+        return f"{self.name}/{file.removesuffix('.py')}"
 
     def _entry(
         self, record: dict[str, object], folder: Path, helpers: str, surveyor: Surveyor
     ) -> Entry | Absent:
         file = str(record["file"])
         category, _, stem = file.removesuffix(".py").partition("/")
-        name = f"{self.name}/{category}/{stem}"
+        name, level = self._id(file), f"difficulty {record.get('difficulty', '?')}"
         path = folder / file
         if not path.is_file():
-            return Absent(id=name, reason=f"the list names {file}, which is not in the checkout")
+            reason = f"the list names {file}, which is not in the checkout"
+            return Absent(id=name, reason=reason, level=level)
         timing = self._root / "metrics" / "golden_metrics" / f"{stem}_perf.py"
         script = Script(
             name=stem, text=path.read_text(), helpers=helpers, foreign=_FOREIGN,
@@ -69,14 +74,13 @@ class KernelBenchX:
         try:
             made = make(script, surveyor, _TOLERANCE)
         except Unusable as error:
-            return Absent(id=name, reason=str(error))
+            return Absent(id=name, reason=str(error), level=level)
         task, notes = _bounded(made, record)
         if stem in _FREE:
             notes.append("sign and phase of vectors are free in mathematics, not here")
         return Entry(
-            id=name, task=task, level=f"difficulty {record.get('difficulty', '?')}",
-            category=category, family=family_of(stem, category), dtype=made.dtype,
-            note="; ".join(notes),
+            id=name, task=task, level=level, category=category,
+            family=family_of(stem, category), dtype=made.dtype, note="; ".join(notes),
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from kernelsmith.bench.suite import Absent, Entry
+from kernelsmith.bench.suite import Absent, Entry, Wanted, every
 from kernelsmith.bench.suites.calls import part
 from kernelsmith.bench.suites.families import family_of
 from kernelsmith.bench.suites.reading import dtype_of, missing_package, promised, task_from_text
@@ -70,7 +70,8 @@ class MultiKernelBench:
 
     name = "multikernelbench"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wanted: Wanted = every) -> None:
+        self._wanted = wanted
         self._root = path / "reference" if (path / "reference").is_dir() else path
         if not any(self._root.glob("*/*.py")):
             raise UsageError(f"{str(path)!r} holds no reference/*/*.py")
@@ -79,12 +80,14 @@ class MultiKernelBench:
         """Yield category by category."""
         with Surveyor() as surveyor:
             for path in sorted(self._root.glob("*/*.py")):
-                if not path.name.startswith("_"):
+                if not path.name.startswith("_") and self._wanted(self._id(path)):
                     yield self._entry(path, surveyor)
 
+    def _id(self, path: Path) -> str:
+        return f"{self.name}/{path.parent.name}/{path.stem}"
+
     def _entry(self, path: Path, surveyor: Surveyor) -> Entry | Absent:
-        category, stem = path.parent.name, path.stem
-        name = f"{self.name}/{category}/{stem}"
+        category, stem, name = path.parent.name, path.stem, self._id(path)
         try:
             source = read_source(path, "task")
             if package := missing_package(source):
@@ -105,8 +108,11 @@ def _from_cases(stem: str, source: str, path: Path, surveyor: Surveyor) -> tuple
     """Embed the cases: a task is one text, and a sandbox has no folder beside it."""
     if not path.is_file():
         raise UsageError(f"its cases are missing: no {path.name}")
-    lines = [line.strip() for line in path.read_text().splitlines() if line.strip()]
-    sizes = [(index, *_size(json.loads(line))) for index, line in enumerate(lines)]
+    lines = [line.strip() for line in read_source(path, "case").splitlines() if line.strip()]
+    try:
+        sizes = [(index, *_size(json.loads(line))) for index, line in enumerate(lines)]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UsageError(f"{path.name} is broken: {error}") from error
     fine = [each for each in sizes if 0 < each[1] <= _LARGE_BYTES]
     if not fine:
         raise UsageError("none of its cases takes a tensor, or all are too large")

@@ -2,14 +2,17 @@
 
 import ast
 import importlib.util
+import json
 import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from kernelsmith.domain.task import Task
-from kernelsmith.evaluate.tasks import load_task
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.tasks import load_task, read_source
 
 _STRUCTURE = (
     (r"symmetric_matri", "symmetric"),
@@ -32,6 +35,46 @@ def task_from_text(name: str, text: str, run: Callable[[Task], object] | None = 
         path = Path(folder) / f"{name.replace('/', '_')}.py"
         path.write_text(text)
         return load_task(path, run)
+
+
+def records_in(path: Path, *needed: str) -> list[dict[str, object]]:
+    """What a suite's own list says: one JSON list of objects, or an object a line.
+
+    Raises:
+        UsageError: It is neither, or an object lacks what is needed.
+    """
+    text = read_source(path, "list")
+    parts = [text] if text.lstrip().startswith("[") else filter(str.strip, text.splitlines())
+    try:
+        found = [json.loads(part) for part in parts]
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is broken: it is not JSON ({error})") from error
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
+    if not all(isinstance(each, dict) for each in found):
+        raise UsageError(f"{path} is broken: it is no list of objects")
+    for number, each in enumerate(found, start=1):
+        if lacking := [name for name in needed if name not in each]:
+            raise UsageError(f"{path} is broken: object {number} has no {lacking[0]!r}")
+    return found
+
+
+def parquet_rows(path: Path) -> list[dict[str, object]]:
+    """The rows of a parquet file.
+
+    Raises:
+        UsageError: There is no reader for it, or it is broken.
+    """
+    try:
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise UsageError(f"{path} needs pyarrow: pip install pyarrow") from error
+    try:
+        rows: list[dict[str, object]] = parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"{path} cannot be read as parquet: {said}") from error
+    return rows
 
 
 def promised(task: Task, stem: str) -> Task:

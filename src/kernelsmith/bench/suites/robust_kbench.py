@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kernelsmith.bench.suite import Absent, Entry
@@ -49,34 +50,37 @@ class RobustKBench:
                 yield self._entry(name, folder)
             if (folder / "func_backward.py").is_file():
                 yield Absent(
-                    id=f"{name}/backward",
+                    id=f"{name}/backward", level=_level(name),
                     reason="asks for gradients; the judge compares forward computation only",
-                )
+                )  # fmt: skip
 
     def _order(self, folder: Path) -> tuple[bool, list[int], str]:
         inside = folder.relative_to(self._root).as_posix()
         return "/" in inside, [int(each) for each in re.findall(r"\d+", inside)], inside
 
     def _entry(self, name: str, folder: Path) -> Entry | Absent:
-        path = folder / "func_forward.py"
+        path, absent = folder / "func_forward.py", partial(Absent, id=name, level=_level(name))
         ported = next(iter(sorted(folder.glob("[0-9]*_*.py"))), None)
         words = re.sub(r"^\d+_", "", ported.stem) if ported else folder.name
         try:
             source = read_source(path, "task")
             if package := missing_package(source):
-                return Absent(id=name, reason=f"needs {package}: pip install {package}")
+                return absent(reason=f"needs {package}: pip install {package}")
             config = json.loads((folder / "config_forward.json").read_text())
             task = _task(folder.name if ported is None else words, source, config)
         except FileNotFoundError as error:
-            return Absent(id=name, reason=f"has no {Path(str(error.filename)).name}")
+            return absent(reason=f"has no {Path(str(error.filename)).name}")
         except (UsageError, SyntaxError, ValueError) as error:
-            return Absent(id=name, reason=str(error))
-        level = name.split("/")[2].replace("_", " ") if "/kernelbench/" in name else "robust"
+            return absent(reason=str(error))
         return Entry(
-            id=name, task=promised(task, words), level=level,
+            id=name, task=promised(task, words), level=_level(name),
             category="kernelbench" if ported else "robust", family=family_of(words),
             dtype="float32", note=_filtered(folder / "filter_results.json"),
         )  # fmt: skip
+
+
+def _level(name: str) -> str:
+    return name.split("/")[2].replace("_", " ") if "/kernelbench/" in name else "robust"
 
 
 def _task(name: str, source: str, config: dict[str, list[Setting]]) -> Task:
@@ -146,7 +150,10 @@ def _filtered(path: Path) -> str:
     """Say which of its own filters the task fell to."""
     if not path.is_file():
         return ""
-    said = json.loads(path.read_text())
+    try:
+        said = dict(json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        return f"what its own filters found cannot be read: {path.name} is broken"
     hit = [
         key.removeprefix("filter_") for key, value in said.items()
         if value is True and "llm" not in key

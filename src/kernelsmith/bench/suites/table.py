@@ -4,14 +4,21 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 
 from kernelsmith.bench.suite import Absent, Entry
 from kernelsmith.bench.suites.families import family_of
-from kernelsmith.bench.suites.reading import dtype_of, missing_package, promised, task_from_text
+from kernelsmith.bench.suites.reading import (
+    dtype_of,
+    missing_package,
+    parquet_rows,
+    promised,
+    task_from_text,
+)
 from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.tasks import read_source
 
 _NAMES = ("name", "task_name", "task", "title")
 _NUMBERS = ("problem_id", "id", "uuid")
@@ -48,32 +55,31 @@ class Table:
 
     def _rows(self) -> Iterator[tuple[int, Row | str]]:
         if self._path.suffix == ".parquet":
-            rows = import_module("pyarrow.parquet").read_table(self._path).to_pylist()
-            yield from enumerate(rows, start=1)
+            yield from enumerate(parquet_rows(self._path), start=1)
             return
-        for number, line in enumerate(self._path.read_text().splitlines(), start=1):
+        for number, line in enumerate(read_source(self._path, "table").splitlines(), start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
-                yield number, f"line {number} is not JSON: {error.msg}"
+            except (ValueError, RecursionError) as error:
+                yield number, f"line {number} is not JSON: {error}"
                 continue
             yield number, row if isinstance(row, dict) else f"line {number} is no JSON object"
 
     def _entry(self, name: str, row: Row, surveyor: Surveyor) -> Entry | Absent:
-        code = row.get("code")
+        code, absent = row.get("code"), partial(Absent, id=name, level=_first(row, _LEVELS))
         if not isinstance(code, str):
-            return Absent(id=name, reason="the row has no column 'code'")
+            return absent(reason="the row has no column 'code'")
         stem = _first(row, _NAMES) or name.rpartition("/")[2]
         try:
             if package := missing_package(code):
-                return Absent(id=name, reason=f"needs {package}: pip install {package}")
+                return absent(reason=f"needs {package}: pip install {package}")
             task = promised(task_from_text(stem, code, surveyor.ask), stem)
         except UsageError as error:
-            return Absent(id=name, reason=str(error))
+            return absent(reason=str(error))
         except SyntaxError as error:
-            return Absent(id=name, reason=f"is not Python: line {error.lineno}: {error.msg}")
+            return absent(reason=f"is not Python: line {error.lineno}: {error.msg}")
         category = _first(row, _CATEGORIES)
         return Entry(
             id=name, task=task, level=_first(row, _LEVELS), category=category,

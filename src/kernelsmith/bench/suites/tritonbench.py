@@ -4,13 +4,13 @@ Handled: its comparison of printed text, which is empty for nearly all tasks (he
 compared), its unseeded tests, its dropping of speed-ups above ten, its golden times of an A100.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelsmith.bench.suite import Absent, Entry
+from kernelsmith.bench.suite import Absent, Entry, Wanted, every
 from kernelsmith.bench.suites.calls import Script, Unusable, make
 from kernelsmith.bench.suites.families import family_of
+from kernelsmith.bench.suites.reading import records_in
 from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backends.triton import InterpreterBackend
@@ -32,8 +32,8 @@ class _TritonBench:
     _metrics: str
     _runs = True
 
-    def __init__(self, path: Path) -> None:
-        self._root = path
+    def __init__(self, path: Path, wanted: Wanted = every) -> None:
+        self._root, self._wanted = path, wanted
         self._files = path / "data" / self._folder
         if not self._files.is_dir():
             raise UsageError(f"{str(path)!r} is no checkout of TritonBench: no data/{self._folder}")
@@ -43,7 +43,11 @@ class _TritonBench:
         levels = self._levels()
         with self._surveyor() as surveyor:
             for path in sorted(self._files.glob("*.py")):
-                yield self._entry(path, levels.get(path.name, "?"), surveyor)
+                if self._wanted(self._id(path)):
+                    yield self._entry(path, levels.get(path.name, "?"), surveyor)
+
+    def _id(self, path: Path) -> str:
+        return f"{self.name}/{path.stem}"
 
     def _surveyor(self) -> Surveyor:
         return Surveyor()
@@ -52,7 +56,7 @@ class _TritonBench:
         raise NotImplementedError
 
     def _entry(self, path: Path, level: str, surveyor: Surveyor) -> Entry | Absent:
-        name = f"{self.name}/{path.stem}"
+        name = self._id(path)
         timing = self._root / "performance_metrics" / self._metrics / "golden_metrics"
         timing /= f"{path.stem}_perf.py"
         script = Script(
@@ -62,7 +66,7 @@ class _TritonBench:
         try:
             made = make(script, surveyor, {})
         except Unusable as error:
-            return Absent(id=name, reason=str(error))
+            return Absent(id=name, reason=str(error), level=f"difficulty {level}")
         return Entry(
             id=name, task=made.task, level=f"difficulty {level}", category="",
             family=family_of(path.stem), dtype=made.dtype, note="; ".join(self._notes(made.notes)),
@@ -83,8 +87,8 @@ class TritonBenchT(_TritonBench):
         listed = self._root / "data" / "TritonBench_T_v1.jsonl"
         if not listed.is_file():
             return {}
-        # Shipped as .jsonl, written as one JSON list.
-        return {f"{each['name']}.py": str(each["difficulty"]) for each in _records(listed)}
+        # Its names are of functions (`torch.div`); a file is named after the last part (`div.py`).
+        return _levels_in(listed)
 
 
 class TritonBenchG(_TritonBench):
@@ -102,17 +106,13 @@ class TritonBenchG(_TritonBench):
         listed = self._root / "data" / "TritonBench_G_v1.json"
         if not listed.is_file():
             return {}
-        return {str(each["file"]): str(each["difficulty"]) for each in _records(listed)}
+        return _levels_in(listed)
 
     def _notes(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         return ("the reference is a Triton kernel and needs a GPU: ratios are against it", *notes)
 
 
-def _records(path: Path) -> list[dict[str, object]]:
-    """One JSON list, or one object a line."""
-    text = path.read_text()
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError:
-        found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [each for each in found if isinstance(each, dict)]
+def _levels_in(path: Path) -> dict[str, str]:
+    """Difficulties by file; the file that ends in .jsonl is one JSON list, too."""
+    records = records_in(path, "file", "difficulty")
+    return {str(each["file"]): str(each["difficulty"]) for each in records}
