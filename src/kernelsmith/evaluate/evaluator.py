@@ -11,7 +11,7 @@ from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backend import Backend, load_backend
-from kernelsmith.evaluate.failure import KilledFromOutside
+from kernelsmith.evaluate.failure import KilledFromOutside, ReferenceBroken
 from kernelsmith.evaluate.harness import JUDGE, Judge
 from kernelsmith.evaluate.rehearsal import rehearse
 from kernelsmith.evaluate.settings import Settings
@@ -95,12 +95,16 @@ class LocalEvaluator:
             self._turn.release()
 
     def _judged(self, task: Task, candidate: Candidate, baseline: Candidate | None) -> Evaluation:
-        killed = 0
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempts = killed = 0
+        while attempts < _ATTEMPTS:
+            attempts += 1
             if self._closed:  # in the middle of it, or while others had their turn
                 raise EvaluationLost(f"candidate {candidate.id}: the evaluator was closed")
             try:
                 return self._judge_of(task).judge(candidate, baseline=baseline)
+            except ReferenceBroken:
+                self._forget(task)
+                attempts -= 1  # the next one is not asked the same, so there is an end to it
             except KilledFromOutside as error:
                 self._forget(task)
                 killed += 1
@@ -108,7 +112,7 @@ class LocalEvaluator:
                     return self._killed(task, candidate, str(error))
             except EvaluationLost:
                 self._forget(task)
-                if attempt == _ATTEMPTS:
+                if attempts == _ATTEMPTS:
                     raise
         raise EvaluationLost(f"candidate {candidate.id} was not judged in {_ATTEMPTS} attempts")
 

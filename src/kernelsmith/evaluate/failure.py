@@ -19,5 +19,9 @@ class ProgramFailed(Exception):
         self.verdict, self.message = verdict, message
 
 
+class ReferenceBroken(EvaluationLost):
+    """What it was asked left the reference's process unusable; opened again, it is asked less."""
+
+
 class KilledFromOutside(EvaluationLost):
     """The program's process was killed, not by us; once is an accident, twice its own doing."""

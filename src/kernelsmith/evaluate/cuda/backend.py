@@ -75,6 +75,8 @@ class CudaBackend:
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         """What autotuners chose and Triton compiled, by source."""
         self._speeds: Speeds | None = None
+        self._avoided: dict[Task, set[str]] = {}
+        """What broke a task's reference before; see ``DeviceOracle``."""
         self._uncounted = 0
         """How often in a row ncu could not look."""
         self._rehearsals = Rehearsals(self._environment, self._folders, _LIMITS)
@@ -142,10 +144,12 @@ class CudaBackend:
         with self._lock.shared():
             child = self._spawn("reference", without=_SHARING)
             try:
-                return DeviceOracle(child, task, threads=1)
+                oracle = DeviceOracle(child, task, threads=1)
             except BaseException:
                 child.kill()
                 raise
+            oracle.avoided = self._avoided.setdefault(task, set())
+            return oracle
 
     def lane(
         self, name: str, *, timeout_s: float, oracle: DeviceOracle | None = None

@@ -12,11 +12,11 @@ from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Measured, M
 from kernelsmith.evaluate.checks.output import check_output
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed, Seen
 from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
 from kernelsmith.evaluate.rooms import PART, rooms_for
 from kernelsmith.evaluate.sandbox.process import Child
-from kernelsmith.evaluate.tensors import Float64
+from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
 _SHOWN = 1 << 22
@@ -29,6 +29,9 @@ finds a device empty takes most of it for scratch (97 GB of an H200 were seen); 
 find too little are sought slice by slice on the host, which takes a minute."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
+_ASSERTED = "device-side assert"
+_NEEDS, _EXAMINE, _SHIFTED = "needs", "examine", "shifted"
+"""Questions that are answered by calling the reference on altered inputs."""
 _CONTEXT_BYTES = 600 << 20
 """What a process takes of the device before it has done anything."""
 
@@ -95,6 +98,10 @@ class DeviceOracle(Oracle):
         """As ``rooms`` says; 0 where the device is needed alone."""
         self.for_programs: float | None = None
         """What of the device's memory a program may take that is opened now; none: all of it."""
+        self.avoided: set[str] = set()
+        """What broke an earlier process of this reference: variants of inputs, and questions."""
+        self._variants: dict[int, str] = {}
+        self._broken = False
         self.natures: dict[str, Nature] = {}
         """What is known of the reference, by workload."""
         self.batches: dict[tuple[str, str], int] = {}
@@ -104,8 +111,8 @@ class DeviceOracle(Oracle):
 
     @property
     def is_open(self) -> bool:
-        """Whether its process is still there."""
-        return self._child.alive
+        """Whether its process is still there, and of any use."""
+        return self._child.alive and not self._broken
 
     def workload(self, workload: Workload, seed: int) -> Setup:
         """Construct the reference, if the device has room for what judging it takes."""
@@ -171,6 +178,27 @@ class DeviceOracle(Oracle):
             f"baseline and candidate side by side); {found.free / 1e9:.1f} of "
             f"{found.total / 1e9:.1f} GB are free: use a smaller workload or a larger device"
         )
+
+    def inputs(self, seeds: Sequence[int], variant: str = "plain") -> list[InputSet] | None:
+        """Draw one set per seed; ``None`` where the variant does not apply."""
+        if variant in self.avoided:
+            return None
+        found = super().inputs(seeds, variant)
+        self._variants.update({each.id: variant for each in found or ()})
+        return found
+
+    def shifted(self, chosen: InputSet, runs: int = 4) -> list[list[Tensor]]:
+        """Outputs in float64 on inputs that carry 18 bits, one list a run."""
+        return [] if _SHIFTED in self.avoided else super().shifted(chosen, runs)
+
+    def degenerate(self, sets: Sequence[InputSet]) -> list[str]:
+        """In what way the task asks for less than it seems to; empty if it does not."""
+        return [] if _EXAMINE in self.avoided else super().degenerate(sets)
+
+    def release(self, keep: Sequence[InputSet] = ()) -> None:
+        """Let the process forget all sets but those to keep, and all answers read so far."""
+        if not self._broken:
+            super().release(keep)
 
     def answers(
         self, sets: Sequence[InputSet], *, nudges: int = 4, before: Sequence[InputSet] = ()
@@ -290,10 +318,12 @@ class DeviceOracle(Oracle):
 
     def knows_needs(self, workload: Workload) -> bool:
         """Whether ``needs`` was asked before."""
-        return workload.name in self._needs
+        return workload.name in self._needs or _NEEDS in self.avoided
 
     def needs(self, workload: Workload, draw: Callable[[], int]) -> tuple[int, int | None]:
         """Compulsory bytes of a launch, and floating-point operations of the reference."""
+        if _NEEDS in self.avoided:
+            return 0, None
         if workload.name not in self._needs:
             super().workload(workload, draw())
             sets = self.inputs([draw()])
@@ -304,12 +334,34 @@ class DeviceOracle(Oracle):
         return self._needs[workload.name]
 
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
-        reply = super()._ask(message, fds)
+        try:
+            reply = super()._ask(message, fds)
+        except UsageError as error:
+            self._blame(message, str(error))
+            raise
         if "misplaced" in reply:
             raise ProgramFailed(
                 Verdict.WRONG, f"its memory cannot be read: {str(reply['misplaced'])[:500]}"
             )
         return reply
+
+    def _blame(self, message: dict[str, object], said: str) -> None:
+        """A kernel's assertion ends its process's device for good, also where we asked for it.
+
+        Raises:
+            ReferenceBroken: By inputs that the task did not think of; they are not tried again.
+        """
+        if _ASSERTED not in said:
+            return
+        self._broken = True
+        asked = message.get("ids") or [message.get("id")]
+        assert isinstance(asked, list)
+        variants = {self._variants.get(each, "plain") for each in asked} - {"plain"}
+        question = str(message["do"])
+        causes = {question} if question in (_NEEDS, _EXAMINE, _SHIFTED) else variants
+        if causes - self.avoided:
+            self.avoided |= causes
+            raise ReferenceBroken(f"a kernel of the reference asserts on {', '.join(causes)}")
 
     def _leaf(self, described: dict[str, Any]) -> Leaf:
         if "layout" in described:
