@@ -90,8 +90,38 @@ def test_what_was_made_can_be_exported_and_imported(place, capsys):
     assert run("export", "--data", data, "--out", place / "pub", "--published") == 0
     capsys.readouterr()
     files = (place / "pub" / "rl.parquet", place / "pub" / "sft.parquet")
-    assert run("import", *files, "--backend", "null", "--judge", "--out", place / "imported") == 0
-    assert "0 left out" in capsys.readouterr().out
+    assert run("import", *files, "--backend", "null", "--out", place / "imported") == 0
+    said = capsys.readouterr().out
+    assert "0 left out" in said
+    assert "--judge" not in said
+
+
+def test_import_says_what_needs_judge_and_judging_makes_it_ready_for_reinforcement(place, capsys):
+    rows = [json.loads(line) for line in (place / "cycle/round-1/data/rl.jsonl").open()]
+    briefs = [json.loads(row["brief"]) for row in rows]
+    records = [
+        {
+            "prompt": row["prompt"],
+            "extra_info": {"parent_code": brief["parent"]["candidate"]["source"]},
+            "reward_model": {"ground_truth": {"reference_code": brief["task"]["source"]}},
+        }
+        for row, brief in zip(rows, briefs, strict=True)
+    ]
+    (place / "theirs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    out = place / "theirs"
+    words = ("import", place / "theirs.jsonl", "--backend", "null", "--out", out)
+    assert run(*words) == 0
+    assert f"{len(rows)} of {len(rows)} questions are about" in capsys.readouterr().out
+    model = place / "cycle" / "round-1" / "sft" / "model"
+    grpo = ("grpo", "--data", out, "--model", model, "--out", place / "none")
+    assert run(*grpo) == 2
+    assert "train import --judge" in capsys.readouterr().err
+    assert run(*words, "--judge") == 0
+    assert "parent 1 of" in capsys.readouterr().err
+    assert run(*words, "--judge") == 0
+    said = capsys.readouterr()
+    assert "parent 1 of" not in said.err, "what was judged is not judged again"
+    assert "--judge" not in said.out
 
 
 def test_the_other_verbs_load_nothing_that_training_needs():

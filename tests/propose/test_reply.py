@@ -217,6 +217,23 @@ def test_markers_that_do_not_pair_are_no_regions():
     assert regions_of(PROGRAM) is None
 
 
+SIGN = "# kernelsmith rules: rows width=8\n"
+SIGNED_BRIEF = a_brief(parent=an_exemplar(SIGN + MARKED))
+
+
+def test_the_line_that_signs_for_the_rules_may_be_kept_or_left_and_is_not_passed_on():
+    for reply in (marked(), SIGN + marked(), SIGN.replace("8", "4") + marked()):
+        assert read(f"```python\n{reply}```", SIGNED_BRIEF).rstrip() == marked().rstrip()
+    inside = edit("    return x + x", "    return 2 * x")
+    for reply in (inside, edit(f"{SIGN}import torch", "import torch") + inside):
+        assert read(reply, SIGNED_BRIEF, DIFF) == MARKED.replace("x + x", "2 * x")
+
+
+def test_a_copy_of_a_signed_parent_is_that_parent():
+    for reply in (MARKED, SIGN + MARKED):
+        assert read(f"```python\n{reply}```", SIGNED_BRIEF) == SIGN + MARKED
+
+
 # Edits
 
 

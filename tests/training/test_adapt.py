@@ -48,6 +48,19 @@ def test_steps_that_gain_nothing_teach_nothing(adapting):
     assert adapting.losses == []
 
 
+def test_a_first_step_teaches_only_if_it_beats_the_reference(adapting):
+    slow, noise, fast = (
+        a_sample(number, source="x * 1 + y", speedup=speedup, task=TASK).step
+        for number, speedup in enumerate((0.97, 1.005, 1.5))
+    )
+    for each in (slow, noise, slow, noise):
+        adapting.noted(each)
+    assert adapting.losses == []
+    adapting.noted(fast)
+    adapting.noted(good(9).step)
+    assert len(adapting.losses) == AdaptConfig().passes
+
+
 def test_what_was_proposed_before_teaches_nothing_again(adapting):
     step = good(0).step
     again = replace(step, placement=replace(step.placement, outcome=Outcome.DUPLICATE))

@@ -1,4 +1,7 @@
-"""The whole loop on a tiny real model: evolve, select, imitate, reinforce, evolve again."""
+"""The whole loop on a tiny real model, over expressions that a simulated clock judges.
+
+On real kernels, judged for real, it is in ``test_cycle_cpu.py``.
+"""
 
 import json
 from dataclasses import replace
@@ -55,7 +58,7 @@ def test_a_cycle_ends_in_a_table_of_before_and_after(cycled):
     assert json.loads((folder / "round-1" / "table.json").read_text())[0]["name"] == "base"
 
 
-def test_its_loss_falls_and_its_rewards_are_real_evaluations(cycled):
+def test_its_loss_falls_and_its_rewards_come_from_the_simulated_judge(cycled):
     folder, _, _ = cycled
     losses = [each["loss"] for each in read_metrics(folder / "round-1" / "sft") if "loss" in each]
     assert losses[-1] < losses[0] / 4

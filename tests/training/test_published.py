@@ -9,10 +9,15 @@ import pytest
 from training_parts import judged, null_runs
 
 from kernelsmith.domain.codec import loads
-from kernelsmith.errors import UsageError
+from kernelsmith.errors import EvaluationLost, UsageError
+from kernelsmith.run.simulated import JUDGE as SIMULATED
 from kernelsmith.run.simulated import SimulatedEvaluator
 from kernelsmith.training.data.build import Recipe, build
+from kernelsmith.training.data.rows import check_questions
+from kernelsmith.training.parents import judge_parents, parents_in
 from kernelsmith.training.published import imported, rl_records, sft_records
+from kernelsmith.training.recipes.judging import Opened
+from kernelsmith.training.recipes.store import Store
 from kernelsmith.training.tables import read_records, write_records
 from kernelsmith.training.verl import COLUMNS, VerlOptions, export_verl, launch_script
 
@@ -35,20 +40,73 @@ def built(tmp_path_factory):
 def test_rows_survive_the_published_form(built, tmp_path, suffix):
     path = tmp_path / f"rl{suffix}"
     write_records(rl_records(built.rl), path)
-    found = imported(
-        read_records(path), backend="null", judge=SimulatedEvaluator().judge
-    )  # parents are measured again: the form does not bring evaluations
-    assert [row.task for row in found.rl] == [row.task for row in built.rl]
+    found = imported(read_records(path), backend="triton")
+    assert found.unjudged == 0
     for mine, theirs in zip(built.rl, found.rl, strict=True):
         assert theirs.prompt == mine.prompt
+        assert theirs.asked == mine.asked, "nothing is measured again"
+        assert (theirs.form, theirs.backend) == ("typed", "null")
+        assert theirs.parent_speedup == mine.parent_speedup
+
+
+def bare(record):
+    """A record as others publish them, without what is ours."""
+    extra = {name: record["extra_info"][name] for name in ("task", "parent_code")}
+    return record | {"extra_info": extra}
+
+
+def test_without_our_brief_parents_are_measured(built):
+    records = [bare(each) for each in rl_records(built.rl)]
+    found = imported(records, backend="null", judge=SimulatedEvaluator().judge)
+    assert {row.form for row in found.rl} == {"whole"}
+    for mine, theirs in zip(built.rl, found.rl, strict=True):
         assert theirs.asked.parent.candidate.id == mine.asked.parent.candidate.id
         assert theirs.asked.task.source == mine.asked.task.source
+    assert imported(records, backend="null").unjudged == len(records)
+
+
+class Losing:
+    """Judges, loses whatever comes third and later, and counts."""
+
+    def __init__(self, patience):
+        self.asked, self._patience = 0, patience
+
+    async def evaluate(self, task, candidate, *, baseline=None):
+        self.asked += 1
+        if self.asked > self._patience:
+            raise EvaluationLost("the machine was switched off")
+        return await SimulatedEvaluator().evaluate(task, candidate)
+
+
+def test_measuring_parents_that_was_left_goes_on_and_says_how_far_it_is(built, tmp_path):
+    parents = parents_in([bare(each) for each in rl_records(built.rl)], "null")
+    assert len(parents) > 3
+    counts, said = [], []
+    for patience in (2, 99, 99):
+        evaluator, store = Losing(patience), Store(tmp_path / "s.jsonl", judge=SIMULATED)
+        opened = Opened(evaluator=evaluator)
+        asyncio.run(judge_parents(parents, opened, store, in_flight=2, say=said.append))
+        counts.append((evaluator.asked, len(store)))
+        store.close()
+    every = len(parents)
+    assert counts == [(every, 2), (every - 2, every), (0, every)]
+    assert f"parent 1 of {every}, e0: passed" in said
+    assert any("not judged: the machine was switched off" in each for each in said)
+    assert f"2 of {every} parents were judged before" in said
+
+
+def test_a_question_about_a_program_that_nobody_measured_is_refused_before_training(built):
+    rows = imported([bare(each) for each in rl_records(built.rl)], backend="null").rl
+    with pytest.raises(UsageError, match=f"{len(rows)} of .* train import --judge"):
+        check_questions(rows)
+    check_questions(built.rl)
 
 
 def test_supervised_chats_end_with_the_assistant(built, tmp_path):
     write_records(sft_records(built.sft), tmp_path / "sft.parquet")
     found = imported(read_records(tmp_path / "sft.parquet"), backend="null")
     assert [row.completion for row in found.sft] == [row.completion for row in built.sft]
+    assert {row.form for row in found.sft} == {"typed"}
 
 
 def test_the_three_sets_are_told_apart_by_their_columns():
@@ -66,7 +124,8 @@ def test_the_three_sets_are_told_apart_by_their_columns():
 def test_ground_truth_may_be_text_and_parents_unjudged():
     record = RL | {"reward_model": {"ground_truth": json.dumps({"reference_code": REFERENCE})}}
     found = imported([record], backend="triton")
-    with pytest.raises(UsageError, match="has no brief"):
+    assert found.rl[0].form == "whole"
+    with pytest.raises(UsageError, match=r"has no brief.*train import --judge"):
         _ = found.rl[0].asked
 
 

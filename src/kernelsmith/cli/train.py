@@ -206,8 +206,11 @@ def _import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".parquet, .jsonl")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--backend", default="triton", help="of their kernels (triton)")
-    parser.add_argument("--judge", action="store_true", help="measure parents, for reinforcement")
-    parser.add_argument("--effort", default="quick", help="glance, quick, usual, thorough (quick)")
+    parser.add_argument(
+        "--judge", action="store_true",
+        help="measure parents, for reinforcement; the same command goes on where it was left",
+    )  # fmt: skip
+    _judged(parser)
 
 
 def _weights(parser: argparse.ArgumentParser) -> None:

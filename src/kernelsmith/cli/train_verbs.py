@@ -1,10 +1,11 @@
 """What each verb of ``kernelsmith train`` does: read its options, call one function, print."""
 
 import argparse
+import asyncio
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from kernelsmith.cli.train_teach import teach
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import load_backend
-from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.evaluate.harness import JUDGE
 from kernelsmith.evaluate.settings import EFFORTS
 from kernelsmith.propose.models import ModelConfig
@@ -81,8 +81,7 @@ def sft(args: argparse.Namespace) -> int:
 
 def grpo(args: argparse.Namespace) -> int:
     """Reinforce."""
-    from kernelsmith.training.recipes.episodes import train_episodes
-    from kernelsmith.training.recipes.grpo import train_grpo
+    from kernelsmith.training.recipes.episodes import trainer_for
     from kernelsmith.training.recipes.model import load
 
     chosen = _config(args).grpo
@@ -98,10 +97,11 @@ def grpo(args: argparse.Namespace) -> int:
     chosen = replace(chosen, lora=_lora(args, chosen.lora), **given)
     if args.sequential:
         chosen = replace(chosen, chunk=chosen.prompts * chosen.group)
-    recipe = train_episodes if chosen.turns > 1 else train_grpo
     model, tokens = load(args.model)
     with _judging(args, rows) as judging:
-        done = recipe(rows, model, tokens, judging, chosen, args.out, max_seconds=args.max_seconds)
+        done = trainer_for(chosen)(
+            rows, model, tokens, judging, chosen, args.out, max_seconds=args.max_seconds
+        )
     return _ended(done.model, done.steps, chosen.steps, args.out)
 
 
@@ -275,17 +275,20 @@ def export(args: argparse.Namespace) -> int:
 
 def import_(args: argparse.Namespace) -> int:
     """Data sets in the published columns."""
+    from kernelsmith.training.parents import judge_parents, parents_in
     from kernelsmith.training.published import imported, write_seeds
     from kernelsmith.training.tables import read_records
 
     records = [record for path in args.files for record in read_records(path)]
-    if args.judge and args.backend == "null":
-        found = imported(records, backend="null", judge=SimulatedEvaluator().judge)
-    elif args.judge:
-        config = RunConfig(backend=args.backend, effort=_effort(args))
-        settings = settings_of(config.effort, config)
-        with LocalEvaluator(args.backend, settings) as evaluator:
-            found = imported(records, backend=args.backend, judge=evaluator.judge)
+    if args.judge and (parents := parents_in(records, args.backend)):
+        args.store = args.store or args.out / "parents.jsonl"
+        store, opened = _store(args, args.backend), _opened(args, args.backend)
+        assert store is not None
+        with closing(store):
+            asyncio.run(judge_parents(parents, opened, store, in_flight=args.in_flight, say=_say))
+        found = imported(
+            records, backend=args.backend, judge=lambda task, parent: store.get(task, parent.id)
+        )
     else:
         found = imported(records, backend=args.backend)
     if found.seeds:
@@ -298,6 +301,11 @@ def import_(args: argparse.Namespace) -> int:
         f"{len(found.seeds)} tasks, {len(found.sft)} steps to imitate, {len(found.rl)} questions, "
         f"{len(found.skipped)} left out -> {args.out}"
     )
+    if found.unjudged:
+        print(
+            f"{found.unjudged} of {len(found.rl)} questions are about a program that was not "
+            "measured and cannot be reinforced: the same command with --judge measures it"
+        )
     return 0
 
 

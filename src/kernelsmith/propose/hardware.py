@@ -26,8 +26,8 @@ _SHEETS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"\bH20\b",
-        "Hopper (sm_90), 78 SMs, 96 GB HBM3 at 4.0 TB/s, 60 MB L2: much bandwidth, little "
-        "arithmetic (148 TFLOP/s bfloat16 on tensor cores)",
+        "Hopper (sm_90), 78 SMs, 96 GB HBM3 at 4.0 TB/s, 60 MB L2, 228 KB shared memory per SM: "
+        "much bandwidth, little arithmetic (148 TFLOP/s bfloat16 on tensor cores)",
     ),
     (
         r"\bA100\b",

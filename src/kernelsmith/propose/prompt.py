@@ -10,6 +10,7 @@ from kernelsmith.domain.candidate import CandidateId
 from kernelsmith.domain.trajectory import Brief, Exemplar, Message, Role
 from kernelsmith.errors import UsageError
 from kernelsmith.propose import hardware, prompt_feedback, prompt_rules
+from kernelsmith.propose.header import body
 from kernelsmith.propose.prompt_feedback import clip, fenced
 from kernelsmith.propose.prompt_fit import Part, fitted
 from kernelsmith.propose.prompt_options import Form, PromptOptions
@@ -158,7 +159,7 @@ def _inspiration(name: str, exemplar: Exemplar, brief: Brief, head: str) -> Part
         f"### Program {exemplar.candidate.id}, {kind} (score {exemplar.score:.4g})\n"
         f"{prompt_feedback.one_line(exemplar.evaluation, brief.task)}"
     )
-    source = fenced(exemplar.candidate.source, "python")
+    source = fenced(body(exemplar.candidate.source), "python")
     return Part(name=name, forms=(f"{head}\n{source}", head, ""))
 
 
@@ -168,7 +169,7 @@ def _failure(name: str, exemplar: Exemplar, head: str) -> Part:
     head += f"### Program {exemplar.candidate.id}: {prompt_feedback.verdict(found)}"
     said = f"{head}\n{prompt_feedback.message_of(found, _FAILURE_LOG)}"
     short = f"{head}\n{prompt_feedback.message_of(found, _SHORT_FAILURE_LOG)}"
-    source = fenced(exemplar.candidate.source, "python")
+    source = fenced(body(exemplar.candidate.source), "python")
     return Part(name=name, forms=(f"{said}\n{source}", said, short, ""))
 
 
@@ -201,7 +202,7 @@ def _parent_parts(brief: Brief, options: PromptOptions) -> list[Part]:
 
 
 def _parent_forms(parent: Exemplar, options: PromptOptions) -> tuple[str, ...]:
-    source = parent.candidate.source
+    source = body(parent.candidate.source)
     head = f"## The current program: {parent.candidate.id} (score {parent.score:.4g})"
     whole = f"{head}\nImprove this one.\n{fenced(source, 'python')}"
     regions = regions_of(source)

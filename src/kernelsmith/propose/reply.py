@@ -11,6 +11,7 @@ import re
 import warnings
 
 from kernelsmith.domain.trajectory import Brief
+from kernelsmith.propose.header import body
 from kernelsmith.propose.prompt_options import Form, PromptOptions
 from kernelsmith.propose.prompt_regions import Regions, regions_of, without_markers
 from kernelsmith.propose.reply_edits import Unreadable, apply, edits_of
@@ -43,12 +44,20 @@ def source_from(reply: str, brief: Brief, *, options: PromptOptions, cut_off: bo
     Raises:
         Unreadable: There is none; the text says why.
     """
-    text = plain(reply)
+    text = body(plain(reply))
     if not text.strip():
         raise Unreadable(_nothing(reply, cut_off))
     if still_thinking(text):
         raise Unreadable("the reply was cut off while thinking; there is no answer in it")
-    parent = brief.parent.candidate.source.replace("\r\n", "\n") if brief.parent else None
+    given = brief.parent.candidate.source.replace("\r\n", "\n") if brief.parent else None
+    parent = body(given) if given is not None else None
+    source = _read(text, brief, parent, options, cut_off)
+    return given if given is not None and source == parent else source  # a copy is known as one
+
+
+def _read(
+    text: str, brief: Brief, parent: str | None, options: PromptOptions, cut_off: bool
+) -> str:
     regions = regions_of(parent) if parent is not None else None
     if parent is not None and options.form_for(brief) is Form.DIFF and (edits := edits_of(text)):
         source = apply(edits, parent)
@@ -99,7 +108,7 @@ def _program(text: str, brief: Brief, cut_off: bool) -> str:
 
 def _chosen(programs: list[str], brief: Brief) -> str:
     """The longest, the last of equals; a copy of the parent only where there is nothing else."""
-    parent = brief.parent.candidate.source.strip() if brief.parent is not None else ""
+    parent = body(brief.parent.candidate.source).strip() if brief.parent is not None else ""
     others = [each for each in programs if each.strip() != parent] or programs
     return max(reversed(others), key=len)
 

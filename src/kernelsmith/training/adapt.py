@@ -120,7 +120,7 @@ class Adapting:
             run="adapt", stage=Stage.EXPERT, step=step, family=family_in(task),
             difficulty=difficulty_of(task), lineage=step.candidate.id, depth=0,
         )  # fmt: skip
-        if not Filter(over=Over.PARENT).keeps(sample):
+        if not Filter(over=Over.PARENT, translations=False).keeps(sample):
             return None
         return row_of(sample, self._form)
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.errors import UsageError
+from kernelsmith.propose.header import body, header_of
 from kernelsmith.training.data.sample import Sample
-from kernelsmith.training.forms.rules_edits import header_of
 
 Surprise = Callable[[Sample], float | None]
 """How unlikely a student finds the step; none where its form cannot say it."""
@@ -72,10 +72,7 @@ def taken_apart(samples: Sequence[Sample], surprise: Surprise | None = None) -> 
 
 def features_of(old: str, new: str) -> dict[str, str | float]:
     """What changes between two programs, without running them."""
-    before, after = (
-        [line for line in text.split("\n") if not line.startswith("# kernelsmith rules")]
-        for text in (old, new)
-    )
+    before, after = body(old).split("\n"), body(new).split("\n")
     ops = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     removed = [line for tag, i1, i2, _, _ in ops if tag != "equal" for line in before[i1:i2]]
     added = [line for tag, _, _, j1, j2 in ops if tag != "equal" for line in after[j1:j2]]

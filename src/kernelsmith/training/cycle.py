@@ -21,8 +21,7 @@ from kernelsmith.training.evolve import MakeProposer, OpenJudges, evolve
 from kernelsmith.training.forms.form import Form, form_named
 from kernelsmith.training.measure import Skill, ask_all, best_scores, skill_of, table_of, to_json
 from kernelsmith.training.recipes.config import TrainConfig
-from kernelsmith.training.recipes.episodes import train_episodes
-from kernelsmith.training.recipes.grpo import train_grpo
+from kernelsmith.training.recipes.episodes import trainer_for
 from kernelsmith.training.recipes.judging import Judging, Opened
 from kernelsmith.training.recipes.model import load, save, tiny
 from kernelsmith.training.recipes.sft import train_sft
@@ -165,9 +164,8 @@ class Cycle:
                 raise UsageError(f"the selection {name!r} has no step; evolve longer, or another")
             model, tokens = load(sft)
             config = self._config.train.grpo
-            recipe = train_episodes if config.turns > 1 else train_grpo
             with self._judging() as judging:
-                recipe(rows, model, tokens, judging, config, out)
+                trainer_for(config)(rows, model, tokens, judging, config, out)
         return out / "model"
 
     def _measured(self, place: Path, name: str, model: Path, data: Path) -> Skill:

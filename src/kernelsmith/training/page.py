@@ -21,14 +21,15 @@ from kernelsmith.report.svg import (
 )
 
 METRICS, ANSWERS, PAGE = "metrics.jsonl", "answers.jsonl", "index.html"
+_KL = "distance to the first policy"
 _CURVES = (
     ("mean_reward", "reward", "mean over the answers of a step"),
     ("correct", "share of correct answers", "judged passed"),
     ("faster", "share faster than the parent", "beyond the interval"),
     ("gain", "speed-up over the parent", "mean over correct answers"),
-    ("loss", "loss", "of the training rows"),
+    ("loss", "loss", "what each update lowers"),
     ("eval_loss", "loss on rows held back", "does it still generalise?"),
-    ("kl", "distance to the first policy", "nats per token"),
+    ("kl", _KL, "KL divergence, estimated from the sampled tokens; nats per token"),
     ("completions/mean_length", "length of answers", "tokens"),
     ("entropy", "entropy", "nats per token"),
 )
@@ -48,6 +49,9 @@ def write_page(folder: Path, title: str) -> Path:
         if len(points) > 1:
             drawn = tag("figure", _curve(points, name), tag("figcaption", about))
             parts.append(tag("section", tag("h2", name), drawn))
+    if any("mean_reward" in row for row in metrics) and not any("kl" in row for row in metrics):
+        why = "not measured: no reference model was loaded (watch_kl is off)"
+        parts.append(tag("section", tag("h2", _KL), tag("p", why)))
     if stages := _stages(metrics):
         parts.append(tag("section", tag("h2", "Where the time goes"), stages))
     if answers:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kernelsmith.bench.suites.families import family_of
 from kernelsmith.domain.candidate import Candidate
-from kernelsmith.domain.codec import dumps
+from kernelsmith.domain.codec import dumps, loads
 from kernelsmith.domain.evaluation import Evaluation
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Exemplar, Message, Role
@@ -23,12 +23,14 @@ from kernelsmith.search.score import score
 from kernelsmith.training.data.rows import Row, chat, messages
 from kernelsmith.training.data.sample import Stage
 from kernelsmith.training.data.steps import difficulty_of
+from kernelsmith.training.forms.form import FORMS
 from kernelsmith.training.tables import Record
 
 CODE = ("reference_code", "code", "module_code", "python_code", "pytorch_code", "content")
 """Names under which a seed's code is looked for, in this order."""
 
-Judge = Callable[[Task, Candidate], Evaluation]
+Judge = Callable[[Task, Candidate], Evaluation | None]
+"""What a parent is worth; none where nobody knows yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,11 @@ class Imported:
     skipped: tuple[str, ...] = ()
     """Why records were left out."""
 
+    @property
+    def unjudged(self) -> int:
+        """Questions whose parent was not measured: nothing can be said to improve on it."""
+        return sum(not row.brief for row in self.rl)
+
 
 def imported(records: Sequence[Record], *, backend: str, judge: Judge | None = None) -> Imported:
     """Read records of any of the three sets, told apart by their columns.
@@ -48,8 +55,9 @@ def imported(records: Sequence[Record], *, backend: str, judge: Judge | None = N
     Args:
         records: As read from a file.
         backend: What their kernels are written for.
-        judge: Measures parents, which the sets bring without their evaluation. Without one,
-            questions that have a parent get no brief: good for export, not for reinforcement.
+        judge: Measures parents, which the published sets bring without their evaluation; our own
+            export brings the whole brief. Questions about a parent that nobody measured get no
+            brief: good for export, not for reinforcement.
     """
     seeds: list[Task] = []
     sft: list[Row] = []
@@ -78,9 +86,12 @@ def write_seeds(tasks: Sequence[Task], folder: Path) -> None:
 
 
 def sft_records(rows: Sequence[Row]) -> list[Record]:
-    """Supervised rows in the published form."""
+    """Supervised rows in the published form, with a column that says what is answered in."""
     return [
-        {"messages": [*chat(row.prompt), {"role": "assistant", "content": row.completion}]}
+        {
+            "messages": [*chat(row.prompt), {"role": "assistant", "content": row.completion}],
+            "extra_info": {"task": row.task, "backend": row.backend, "form": row.form},
+        }
         for row in rows
         if row.completion
     ]
@@ -123,9 +134,11 @@ def _sft_row(record: Record, index: int, backend: str) -> Row:
     said = messages(record["messages"])
     if len(said) < 2 or said[-1].role != "assistant":
         raise ValueError("a supervised chat ends with the assistant")
+    extra = _extra(record)
     return Row(
-        id=f"published/sft/{index}", task=f"published-{index}", family="other", difficulty=2,
-        backend=backend, stage=Stage.COLD_START.value, form="whole", prompt=said[:-1],
+        id=f"published/sft/{index}", task=str(extra.get("task") or f"published-{index}"),
+        family="other", difficulty=2, backend=str(extra.get("backend") or backend),
+        stage=Stage.COLD_START.value, form=_form(extra), prompt=said[:-1],
         completion=said[-1].content, brief="",
     )  # fmt: skip
 
@@ -133,19 +146,43 @@ def _sft_row(record: Record, index: int, backend: str) -> Row:
 def _rl_row(record: Record, index: int, backend: str, judge: Judge | None) -> Row:
     truth = _object(_object(record["reward_model"], "reward_model").get("ground_truth"),
                     "ground_truth")  # fmt: skip
-    extra = _object(record.get("extra_info") or {}, "extra_info")
+    extra = _extra(record)
     source = truth.get("reference_code")
     if not isinstance(source, str) or not source.strip():
         raise ValueError("reward_model.ground_truth.reference_code is missing")
-    task = Task(name=_name(extra, index, source), source=source)
-    parent = str(extra.get("parent_code") or "")
-    prompt = _prompt(record)
-    brief = "" if parent.strip() and judge is None else _brief(task, parent, index, backend, judge)
+    brief = _brought(extra)
+    task = Task(name=_name(extra, index, source), source=source) if brief is None else brief.task
+    if brief is None:
+        brief = _brief(task, str(extra.get("parent_code") or ""), index, backend, judge)
+    timing = brief.parent.evaluation.timing if brief is not None and brief.parent else None
     return Row(
         id=f"published/rl/{index}", task=task.name, family=family_of(task.name),
-        difficulty=difficulty_of(task), backend=backend, stage=Stage.EXPERT.value, form="whole",
-        prompt=prompt, completion="", brief=brief,
+        difficulty=difficulty_of(task), backend=backend if brief is None else brief.backend,
+        stage=Stage.EXPERT.value, form=_form(extra), prompt=_prompt(record), completion="",
+        brief="" if brief is None else dumps(brief),
+        parent_speedup=None if timing is None else timing.speedup.value,
     )  # fmt: skip
+
+
+def _extra(record: Record) -> dict[str, object]:
+    return _object(record.get("extra_info") or {}, "extra_info")
+
+
+def _form(extra: dict[str, object]) -> str:
+    """What our own export says; the published sets' answers are whole programs."""
+    said = str(extra.get("form") or "whole")
+    if said not in FORMS:
+        raise ValueError(f"no form {said!r}; known are {', '.join(FORMS)}")
+    return said
+
+
+def _brought(extra: dict[str, object]) -> Brief | None:
+    """The question as our own export writes it, parent's evaluation included."""
+    try:
+        found = loads(str(extra.get("brief") or ""))
+    except ValueError:  # none, or of another version: the other columns say enough
+        return None
+    return found if isinstance(found, Brief) else None
 
 
 def _prompt(record: Record) -> tuple[Message, ...]:
@@ -156,18 +193,17 @@ def _prompt(record: Record) -> tuple[Message, ...]:
     return found[:-1] if found and found[-1].role == "assistant" else found
 
 
-def _brief(task: Task, parent: str, index: int, backend: str, judge: Judge | None) -> str:
+def _brief(task: Task, parent: str, index: int, backend: str, judge: Judge | None) -> Brief | None:
     shown: Exemplar | None = None
     if parent.strip():
-        assert judge is not None
         candidate = Candidate(backend=backend, source=parent)
-        found = judge(task, candidate)
+        found = judge(task, candidate) if judge is not None else None
+        if found is None:
+            return None
         shown = Exemplar(
             role=Role.PARENT, candidate=candidate, evaluation=found, score=score(found)
         )
-    return dumps(
-        Brief(number=index, task=task, backend=backend, island=0, seed=index, parent=shown)
-    )
+    return Brief(number=index, task=task, backend=backend, island=0, seed=index, parent=shown)
 
 
 def _object(said: object, name: str) -> dict[str, object]:

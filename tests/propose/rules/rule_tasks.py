@@ -34,6 +34,10 @@ KNOWN = {
     "clamped": a_task("return torch.where(x > 0, x.clamp(max=1.5), 0.1 * x) / (1 + x.abs())"),
     "tanh_gelu": a_task("return F.gelu(x, approximate='tanh') + F.hardswish(x)"),
     "number": a_task("return x * self.s", init="self.s = s", arguments=", s", given="0.75"),
+    "given_number": a_task(
+        "return F.gelu(x * self.y) * y", names="x, y", inputs="torch.randn(5, 67), 2.5",
+        init="self.y = nn.Parameter(torch.ones(67))",
+    ),
     "constant": a_task("return x * math.sqrt(2.0 / math.pi)"),
     "sum": a_task("return x.sum(dim=1)"),
     "kept_mean": a_task("return x - torch.mean(x, dim=-1, keepdim=True)"),
@@ -58,6 +62,17 @@ KNOWN = {
     "kl": a_task(
         "return F.kl_div(x, y, reduction='batchmean', log_target=True)", **PAIR
     ),
+    "bce": a_task("return F.binary_cross_entropy(x, y)", names="x, y",
+                  inputs="torch.rand(5, 67), torch.rand(5, 67)"),
+    "bce_each": a_task(
+        "return self.loss(torch.sigmoid(x), y)", init="self.loss = nn.BCELoss(reduction='none')",
+        names="x, y", inputs="torch.randn(5, 67), torch.rand(5, 67)"),
+    "bce_logits": a_task("return self.loss(x, y)", init="self.loss = nn.BCEWithLogitsLoss()",
+                         **PAIR),
+    "bce_positive": a_task(
+        "return F.binary_cross_entropy_with_logits(x, y, pos_weight=self.more)",
+        init="self.more = nn.Parameter(torch.full((dim,), 3.0))", names="x, y",
+        inputs="torch.randn(5, 67), torch.rand(5, 67)", **WEIGHT),
     "row_mean": a_task("return torch.logsumexp(x, dim=-1).mean()"),
     "linear": a_task(
         "return F.relu(self.fc(x)) * 2", init="self.fc = nn.Linear(dim, 31)", **WEIGHT
@@ -88,7 +103,10 @@ UNKNOWN = {
         "return F.relu(self.fc(F.relu(x)))", init="self.fc = nn.Linear(67, 67)"
     ),
     "used again": a_task("return x / x.mean()"),
-    "inputs that are no tensors": a_task("return x * y", names="x, y", inputs="torch.rand(3), 2.5"),
+    "inputs that are no tensors": a_task("return x * 2", names="x, y", inputs="torch.rand(3), 'a'"),
+    "a number that is called 'dim'": a_task(
+        "return x * dim", names="x, dim", inputs="torch.rand(3), 2.5"
+    ),
     "not counts or truth values": a_task("return (x > 0).sum(dim=-1)"),
     "keep the reduced dimension": a_task("return x - x.mean(dim=-1)"),
     "inputs of one size, not 'y'": a_task(

@@ -1,17 +1,21 @@
 """Families side by side: whose text is whose, and in which order they begin."""
 
 import pickle
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 from rule_briefs import Painted
-from rule_tasks import KNOWN, UNKNOWN
+from rule_tasks import KNOWN, UNKNOWN, a_task
 
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.task import Workload
+from kernelsmith.propose.header import body
 from kernelsmith.propose.rules.families import (
     Begun,
     Families,
+    Finder,
     at_hand,
-    body,
     families_for,
     templates_only,
 )
@@ -92,6 +96,65 @@ def test_own_products_take_the_place_of_what_follows_a_librarys():
         names = [each.space.template for each in begun.joined(task, "triton").members]
         assert ("rows" in names) is kept
         assert (names[0] == "painted") is not kept
+
+
+LARGE = "torch.randn(4096, 4096)"
+LAYER = "self.fc = nn.Linear(4096, 4096)"
+PRODUCT = a_task("return x @ y", names="x, y", inputs=f"{LARGE}, {LARGE}")
+LINEAR_GELU = a_task("return F.gelu(self.fc(x))", init=LAYER, inputs=LARGE)
+LINEAR_SOFTMAX = a_task("return F.softmax(self.fc(x), dim=-1)", init=LAYER, inputs=LARGE)
+NARROW = a_task(
+    "return F.gelu(self.fc(x))", init="self.fc = nn.Linear(32, 64)", inputs="torch.randn(65536, 32)"
+)
+
+
+def names(families):
+    return [each.space.template for each in families.members]
+
+
+class Answered(Finder):
+    """Stands for asking the compiler."""
+
+    def __call__(self, task, backend):
+        return Families(members=(Painted(),))
+
+
+@pytest.mark.parametrize("task", [PRODUCT, LINEAR_GELU])
+def test_a_short_run_has_a_product_of_its_own_without_the_compiler(task):
+    found = at_hand(task, "triton", find=Answered())
+    assert names(found) == ["products"]
+    assert "tl.dot" in found.members[0].source(found.members[0].space.defaults)
+
+
+def test_a_short_run_asks_the_compiler_where_all_it_knows_follows_the_library():
+    assert names(templates_only(LINEAR_SOFTMAX, "triton")) == ["rows"]
+    assert names(at_hand(LINEAR_SOFTMAX, "triton", find=Answered())) == ["painted"]
+    assert names(at_hand(LINEAR_SOFTMAX, "cpu", find=Answered())) == ["rows"]
+
+
+def test_what_follows_the_library_stays_behind_our_product_where_it_is_no_decoy():
+    assert names(templates_only(NARROW, "triton")) == ["products", "rows"]
+    halves = replace(LINEAR_GELU, workloads=(Workload(dtype="bfloat16"),))
+    assert names(templates_only(halves, "triton")) == ["products", "rows"]
+
+
+def test_products_are_for_gpus():
+    assert "products" not in names(templates_only(LINEAR_GELU, "cpu"))
+    interpreter = Device(kind="cpu", name="a processor (Triton interpreter)")
+    assert names(templates_only(LINEAR_GELU, "triton", interpreter)) == ["rows"]
+    asks = Answered(device=interpreter)
+    assert names(at_hand(LINEAR_GELU, "triton", find=asks)) == ["rows"]
+
+
+@pytest.mark.parametrize("task", [PRODUCT, LINEAR_GELU, NARROW])
+def test_a_product_is_written_by_one_family_only(task):
+    own = Begun(families=Families(members=(Painted(size="product"),)))
+    assert names(own.joined(task, "triton")) == ["painted"]
+    other = names(Begun(families=Families(members=(Painted(),))).joined(task, "triton"))
+    assert other[0] == "products"
+    assert other[-1] == "painted"
+    nothing = Begun(families=Families(reasons=("a graph break",)))
+    assert nothing.joined(task, "triton").members[0].space.template == "products"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from kernelsmith.propose.rules import cpp_prelude as prelude
 FUNCTIONS = {
     "exp": (np.exp, -120, 95), "log": (np.log, 1e-42, 1e30), "log1p": (np.log1p, 0, 1e6),
     "tanh": (np.tanh, -15, 15), "erf": (np.vectorize(math.erf), -6, 6),
+    "sin": (np.sin, -1000, 1000), "cos": (np.cos, -1000, 1000),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -80, 80),
 }  # fmt: skip
 
@@ -63,3 +64,13 @@ def test_infinities_and_nan_come_out_as_they_should(name):
     got = computed(name, x, 16)
     assert np.array_equal(np.isnan(got), np.isnan(want))
     assert np.allclose(got, want, rtol=1e-5, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize("width", [4, 16])
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_far_out_it_is_exactly_one_so_that_nothing_is_left_to_multiply_by_infinity(name, width):
+    x = np.array([9.5, 40.0, 1e30, np.inf, -9.5, -40.0, -1e30, -np.inf], dtype=np.float32)
+    assert np.array_equal(computed(name, x, width), np.sign(x))
+    near = np.linspace(0, 9, 20001, dtype=np.float32)
+    assert computed(name, near, width).max() == 1
+    assert computed(name, -near, width).min() == -1

@@ -6,6 +6,7 @@ import torch
 
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.worker.program import execute
+from kernelsmith.propose.rules.kinds import kinds_for
 from kernelsmith.propose.rules.templates import template_for
 
 LOSS = """
@@ -61,3 +62,32 @@ def test_a_row_of_a_quarter_million_is_exact_to_a_few_ulp():
     x = spread(4, 262144)
     got, exact = built(ROWS)(x).double(), x.double().sum(-1)
     assert ((got - exact).abs() / exact).max() < 4 * _ULP
+
+
+INFINITE = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {text}
+
+
+def get_inputs():
+    return [torch.randn(7, 9)]
+"""
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("function", ["logsumexp", "softmax"])
+def test_infinities_come_out_of_one_sweep_as_they_come_out_of_two(function, dim):
+    text = f"torch.{function}(x, dim={dim})"
+    task = Task(name="infinite", source=INFINITE.format(text=text))
+    family = kinds_for(task, "cpu")[0] if dim == 0 else template_for(task, "cpu")
+    chosen = family.space.defaults | {"passes": "online", "width": "4", "unroll": "1"}
+    x = torch.randn(9, 9)
+    x[1, 2] = x[5, 2] = x[3, 3] = x[3, 7] = torch.inf
+    x[0, 4] = torch.nan
+    x[6] = x[:, 6] = -torch.inf
+    got, want = execute(family.source(chosen)).ModelNew()(x), getattr(torch, function)(x, dim=dim)
+    torch.testing.assert_close(got, want, equal_nan=True)

@@ -39,6 +39,14 @@ def test_by_option_a_later_step_must_beat_its_parent_beyond_the_interval():
     assert filtered([noise, gain, worse], Filter()) == [noise, gain, worse]
 
 
+def test_by_option_a_first_step_must_beat_the_baseline():
+    slow, noise, fast = (a_sample(n, speedup=s) for n, s in enumerate((0.9, 1.005, 1.5)))
+    samples = [slow, noise, fast]
+    assert filtered(samples, Filter(translations=False)) == [noise, fast]
+    assert filtered(samples, Filter(over=Over.PARENT, translations=False)) == [fast]
+    assert filtered(samples, Filter(over=Over.PARENT)) == samples
+
+
 def test_an_unknown_filter_is_named():
     with pytest.raises(UsageError, match="no filter 'best'"):
         Filter(over="best")

@@ -8,13 +8,14 @@ from training_parts import a_sample, a_task, shown
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Role
 from kernelsmith.errors import UsageError
+from kernelsmith.propose.header import body, header_of
 from kernelsmith.propose.reply import Unreadable
 from kernelsmith.propose.reply_edits import apply, edits_of
 from kernelsmith.propose.rules.families import templates_only
 from kernelsmith.training.forms.algebra import AlgebraEdits, rewritten
 from kernelsmith.training.forms.form import form_named
 from kernelsmith.training.forms.program import edits_between
-from kernelsmith.training.forms.rules_edits import RulesEdits, header_of
+from kernelsmith.training.forms.rules_edits import RulesEdits
 
 SOFTMAX = Task(
     name="softmax",
@@ -42,7 +43,7 @@ def changed(family):
         for value in each.choices:
             if value != each.default:
                 chosen = usual | {each.name: value}
-                if family.source(chosen) != family.source(usual):
+                if body(family.source(chosen)) != body(family.source(usual)):
                     return each.name, value, chosen
     raise AssertionError("nothing can be changed")
 
@@ -182,6 +183,17 @@ def test_whole_programs_read_back():
     answer = form.answer(sample.brief, sample.candidate.source, "try")
     assert answer.startswith("Idea: try\n```python")
     assert form.source(answer, sample.brief) == sample.candidate.source
+
+
+@pytest.mark.parametrize("name", ["whole", "diff"])
+def test_what_the_rules_wrote_is_taught_as_a_program_without_the_line_that_signs_it(family, name):
+    parent, child = family.source(family.space.defaults), family.source(changed(family)[2])
+    assert header_of(parent) != header_of(child)
+    form = form_named(name, "cpu")
+    for brief in (a_brief(SOFTMAX), a_brief(SOFTMAX, parent)):
+        answer = form.answer(brief, child)
+        assert form.source(answer, brief) == body(child)
+        assert header_of("\n".join([answer, *(m.content for m in form.messages(brief))])) is None
 
 
 def test_forms_that_are_not_there_are_named():

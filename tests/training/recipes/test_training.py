@@ -13,7 +13,13 @@ from kernelsmith.training.data.build import Recipe, build
 from kernelsmith.training.forms.algebra import rewritten
 from kernelsmith.training.forms.form import form_named
 from kernelsmith.training.recipes.config import Lora, SftConfig, TinySize, preset
-from kernelsmith.training.recipes.episodes import next_brief, roll_out, train_episodes
+from kernelsmith.training.recipes.distance import divergence
+from kernelsmith.training.recipes.episodes import (
+    next_brief,
+    roll_out,
+    train_episodes,
+    trainer_for,
+)
 from kernelsmith.training.recipes.grpo import train_grpo
 from kernelsmith.training.recipes.judging import Judging, Opened
 from kernelsmith.training.recipes.model import load, save, surprise, tiny
@@ -100,6 +106,14 @@ def test_an_interrupted_reinforcement_comes_to_the_same_weights(built, imitated,
     steps = [each["step"] for each in metrics if "mean_reward" in each]
     assert steps == [1, 2, 3, 4]
     assert all(0 <= each["correct"] <= 1 for each in metrics if "correct" in each)
+    moved = [each["kl"] for each in metrics if "kl" in each]
+    assert moved[0] == pytest.approx(0.0, abs=1e-6), "the first answers are the first policy's"
+    assert moved[-1] > 1e-6
+    unbroken = [each["kl"] for each in read_metrics(tmp_path / "whole") if "kl" in each]
+    assert moved == pytest.approx(unbroken), "a resumed training knows where it began"
+    page = (parts / "index.html").read_text()
+    for name in ("reward", "loss", "length of answers", "entropy", "distance to the first policy"):
+        assert f"<h2>{name}</h2><figure>" in page
     answers = (parts / "answers.jsonl").read_text().splitlines()
     assert len(answers) == GRPO.steps * GRPO.prompts * GRPO.group
 
@@ -116,7 +130,11 @@ def test_episodes_of_turns_train_and_resume_to_the_same_weights(built, imitated,
     again = train_episodes(built.rl, *load(imitated.model), judging, config, parts)
     assert same(weights(again.model), weights(whole.model))
     assert not same(weights(again.model), weights(imitated.model))
-    last = read_metrics(parts)[-1]
+    first, last = read_metrics(parts)
+    assert first["kl"] == pytest.approx(0.0, abs=1e-6) != last["kl"] > 1e-6
+    page = (parts / "index.html").read_text()
+    for name in ("reward", "loss", "length of answers", "entropy", "distance to the first policy"):
+        assert f"<h2>{name}</h2><figure>" in page
     assert abs(last["mismatch"]) < 1e-3, "the trainer samples itself, so both sides agree"
     assert last["dropped"] == 0.0
 
@@ -138,12 +156,44 @@ def test_an_episode_improves_what_passed_and_shows_what_failed(built, imitated, 
     assert following.parent.candidate.source == passed[0].source
 
 
-def test_an_adapter_leaves_the_base_as_it_is(built, imitated, judging, tmp_path):
-    config = replace(GRPO, steps=1, lora=Lora(rank=2, alpha=4), learning_rate=1e-2)
-    done = train_grpo(built.rl, *load(imitated.model), judging, config, tmp_path)
+@pytest.mark.parametrize("turns", [1, 2])
+def test_an_adapter_leaves_the_base_as_it_is(built, imitated, judging, tmp_path, turns):
+    config = replace(
+        GRPO, steps=2, turns=turns, lora=Lora(rank=2, alpha=4), learning_rate=1e-2, save_every=1
+    )
+    train = trainer_for(config)
+    whole = train(built.rl, *load(imitated.model), judging, config, tmp_path / "whole")
+    parts = tmp_path / "parts"
+    assert train(built.rl, *load(imitated.model), judging, config, parts, stop_at=1).model is None
+    done = train(built.rl, *load(imitated.model), judging, config, parts)
+    assert same(weights(done.model), weights(whole.model))
+    moved = [each["kl"] for each in read_metrics(parts) if "kl" in each]
+    assert moved[0] == pytest.approx(0.0, abs=1e-6) != moved[1] > 1e-6
     assert (done.model / "adapter_model.safetensors").stat().st_size < 200_000
     assert not (done.model / "model.safetensors").exists()
     assert not same(weights(done.model), weights(imitated.model)), "loaded, it is merged"
+
+
+def test_mismatch_is_corrected_in_one_turn_too(built, imitated, judging, tmp_path):
+    strict = replace(GRPO, steps=1, correction=Correction(low=1.0, high=1.0))
+    assert trainer_for(GRPO) is train_grpo
+    trainer_for(strict)(built.rl, *load(imitated.model), judging, strict, tmp_path)
+    [found] = read_metrics(tmp_path)
+    assert found["turns"] == 1.0
+    assert found["dropped"] > 0.0, "no two sums of the same numbers are exactly alike"
+
+
+def test_where_the_first_policy_is_not_kept_the_page_says_so(built, imitated, judging, tmp_path):
+    config = replace(GRPO, steps=1, watch_kl=False)
+    train_grpo(built.rl, *load(imitated.model), judging, config, tmp_path)
+    assert not any("kl" in each for each in read_metrics(tmp_path))
+    assert "not measured: no reference model was loaded" in (tmp_path / "index.html").read_text()
+
+
+def test_the_estimated_distance_is_the_divergence_on_average():
+    now, first = (torch.tensor(each).log() for each in ((0.7, 0.2, 0.1), (0.2, 0.3, 0.5)))
+    exact = (now.exp() * (now - first)).sum()
+    assert (now.exp() * divergence(now, first)).sum() == pytest.approx(float(exact))
 
 
 class Unreliable:
@@ -183,8 +233,10 @@ def test_training_needs_something_to_train_on(built, judging, tmp_path):
     with pytest.raises(UsageError, match="no question"):
         train_grpo([], model, tokens, judging, GRPO, tmp_path)
     corrected = replace(GRPO, correction=Correction())
-    with pytest.raises(UsageError, match="its own sampler"):
+    with pytest.raises(UsageError, match="train_episodes has one"):
         train_grpo(built.rl, model, tokens, judging, corrected, tmp_path)
+    with pytest.raises(UsageError, match="leave beta out"):
+        train_episodes(built.rl, model, tokens, judging, replace(GRPO, beta=0.1), tmp_path)
     with pytest.raises(UsageError, match="no row has an answer"):
         train_sft(built.rl, model, tokens, SFT, tmp_path)
     with pytest.raises(UsageError, match="no model in"):

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from zlib import crc32
 
-from kernelsmith.domain.evaluation import Verdict
+from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.trajectory import Brief, Exemplar
+from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.crossover import crossings
 from kernelsmith.propose.rules.diagnosis import Diagnosis, diagnosed
-from kernelsmith.propose.rules.families import UNFORESEEN, Families, Variant, body, failed
+from kernelsmith.propose.rules.families import UNFORESEEN, Families, Variant, failed
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.mutation import moves, stepped_back
 from kernelsmith.propose.rules.space import Parameters
@@ -39,6 +40,8 @@ class Known:
     """Programs that were tried, by whomever."""
     in_flight: int = 0
     """Briefs before this one whose outcome nobody knows yet."""
+    budget: float | None = None
+    """How far off a row may be, as the judge measured it; absent while it has measured nothing."""
 
     def of(self, family: str) -> Statistics:
         """The counts of one family."""
@@ -56,6 +59,11 @@ class Known:
             each.disowned and each.family == variant.name and _shares_of_work(each.chosen) == own
             for each in self.trials
         )
+
+
+def budget_of(evaluation: Evaluation) -> float | None:
+    """The tightest budget of an evaluation's workloads."""
+    return min((each.budget for each in evaluation.accuracy), default=None)
 
 
 def _shares_of_work(chosen: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
@@ -212,6 +220,9 @@ class Chooser:
         """The candidate, unless it cannot be written or its program is known."""
         if self._known.tried(variant):
             return None
+        if self._is_too_coarse(variant):
+            self._reasons.append(f"{variant.name} would be further off than the judge allows")
+            return None
         if self._known.disowned(variant):
             self._reasons.append(f"{variant.name} leaves nearly all of the work to the library")
             return None
@@ -225,6 +236,14 @@ class Chooser:
             self._reasons.append(failed(error))
             return None
         return None if body(source) in self._bodies else Draft(source=source, note=note)
+
+    def _is_too_coarse(self, variant: Variant) -> bool:
+        """Whether its error fits no budget that was measured; unmeasured, nothing coarse fits."""
+        expected = variant.family.space.error(variant.chosen)
+        parent = self._brief.parent
+        shown = None if parent is None else budget_of(parent.evaluation)
+        known = [each for each in (self._known.budget, shown) if each is not None]
+        return expected > min(known, default=0.0)
 
     def _words(self, variant: Variant, why: str = "") -> str:
         space = variant.family.space

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 
 from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.compiler.capture import (
     AS_GIVEN,
@@ -47,7 +49,7 @@ OPTIONS = (
     AS_GIVEN,
 )
 Seed = tuple[tuple[str, str], ...]
-_DECOY = 0.97
+DECOY = 0.97
 """Share of the library's products in a call's time above which the judge calls the rest a decoy (at
 98 % it does), by an estimate."""
 
@@ -112,7 +114,7 @@ def expected_gain(forms: Sequence[Form]) -> float:
 
 def from_compiler(
     task: Task, backend: str, forms: Sequence[Form], *,
-    options: Sequence[Options] = OPTIONS, capture: Capture | None = None,
+    options: Sequence[Options] = OPTIONS, capture: Capture | None = None, chip: Chip = H200,
 ) -> tuple[Family, ...]:  # fmt: skip
     """The family that goes on from the compiler's kernels; asks it now, and not later.
 
@@ -124,13 +126,13 @@ def from_compiler(
         return (cpp_compiled_family(task, forms, capture=capture or on_cpu),)
     captures = Captures(capture or on_gpu)
     try:
-        return (_with_products(task, forms, options, captures),)
+        return (_with_products(task, forms, options, captures, chip),)
     finally:
         captures.close()
 
 
 def _with_products(
-    task: Task, forms: Sequence[Form], options: Sequence[Options], captures: Captures
+    task: Task, forms: Sequence[Form], options: Sequence[Options], captures: Captures, chip: Chip
 ) -> Family:
     probe = CompiledFamily(task, forms, options, captures, None, ())
     probe.ask([(form.name, options[0].name) for form in forms])
@@ -140,27 +142,28 @@ def _with_products(
             calls += probe.calls(form.name, options[0].name)
     parameters: dict[str, Parameter] = {}
     for call in calls:
-        for each in (*product_parameters(call), *convolution_parameters(call)):
+        for each in (*product_parameters(call, chip), *convolution_parameters(call)):
             parameters.setdefault(each.name, each)
     family = compiled_family(
         task, "triton", forms, capture=captures, options=options,
-        transform=own_work if parameters else None, parameters=tuple(parameters.values()),
+        transform=partial(own_work, chip=chip) if parameters else None,
+        parameters=tuple(parameters.values()),
     )  # fmt: skip
     if not parameters:
         return family
-    own = [seed for call in calls[:1] for seed in product_seeds(call) if seed]
+    own = [seed for call in calls[:1] for seed in product_seeds(call, chip) if seed]
     last = [seed for call in calls[:1] for seed in convolution_seeds(call)]
-    decoy = bool(calls) and library_share(calls[0]) > _DECOY
+    decoy = bool(calls) and library_share(calls[0], chip) > DECOY
     return Reseeded(family=family, space=reseeded(family.space, own, last, decoy=decoy))
 
 
-def own_work(call: Call, chosen: Parameters) -> Call:
+def own_work(call: Call, chosen: Parameters, chip: Chip = H200) -> Call:
     """A call with its products and convolutions as chosen.
 
     Raises:
         NotRecognised: The choices do not go together, or fit none of its products.
     """
-    call = replaced(call, chosen) if "product" in chosen else call
+    call = replaced(call, chosen, chip) if "product" in chosen else call
     return convolved(call, chosen) if "convolution" in chosen else call
 
 

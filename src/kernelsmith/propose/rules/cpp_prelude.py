@@ -177,7 +177,7 @@ struct Online {  // maximum and sum of exp(v - maximum), with one exp per elemen
   Online() { for (int u = 0; u < U; ++u) m[u] = splat(-3.4028234e38f); }
   template <class At> void add(vec v, At at, int u) {
     v = only(v, at, -INFINITY);
-    const vec d = v - m[u];
+    const vec d = v == m[u] ? vec{} : v - m[u];  // infinities too
     const vec e = vexp(d > 0.0f ? -d : d);
     s[u] = d > 0.0f ? s[u] * e + 1.0f : s[u] + e;
     m[u] = d > 0.0f ? v : m[u];
@@ -209,6 +209,12 @@ static inline vec capped(vec x, float low, float high) {  // NaN stays
   return x < low ? splat(low) : x;
 #endif
 }
+// Never above one, and exactly that from a bound on: what is left of 1 + f(x) may be multiplied by
+// much, and its sign may count.
+static inline vec settled(vec x, float bound, vec inside) {
+  inside = ((x >= bound) | (inside > 1.0f)) ? splat(1.0f) : inside;
+  return ((x <= -bound) | (inside < -1.0f)) ? splat(-1.0f) : inside;
+}
 static inline vec vabs(vec x) { return (vec)((ivec)x & 0x7fffffff); }
 static inline vec vsqrt(vec x) {
   vec y;
@@ -222,6 +228,22 @@ static inline vec v{name}(vec x) {{
   vec y;
   for (int k = 0; k < W; ++k) y[k] = {call};
   return y;
+}}
+"""
+
+WHOLE = """\
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+extern "C" {{  // the C library has this for whole vectors, and a loop over it calls that
+__attribute__((simd("notinbranch"))) float {name}f(float) noexcept;
+}}
+#endif
+static inline vec v{name}(vec x) {{
+  float from[W], to[W];
+  std::memcpy(from, &x, sizeof x);
+#pragma omp simd
+  for (int k = 0; k < W; ++k) to[k] = ::{name}f(from[k]);
+  std::memcpy(&x, to, sizeof x);
+  return x;
 }}
 """
 
@@ -286,8 +308,8 @@ static inline vec vlog1p(vec x) {  // log(u) + what 1 + x lost in rounding, over
 static inline vec vsigmoid(vec x) { return 1.0f / (1.0f + vexp(-x)); }
 """,
     "tanh": """\
-static inline vec vtanh(vec x) {  // x p(x^2) / q(x^2) up to 9, beyond which it is 1: 3 ulp
-  x = capped(x, -9.0f, 9.0f);
+static inline vec vtanh(vec y) {  // x p(x^2) / q(x^2) up to 9, beyond which it is 1: 3 ulp
+  const vec x = capped(y, -9.0f, 9.0f);
   const vec z = x * x;
   vec p = splat(1.33546765e-8f);
   p = p * z + 2.06090936e-5f;
@@ -299,12 +321,12 @@ static inline vec vtanh(vec x) {  // x p(x^2) / q(x^2) up to 9, beyond which it 
   q = q * z + 2.58769840e-2f;
   q = q * z + 4.67143416e-1f;
   q = q * z + 1.0f;
-  return x * p / q;
+  return settled(y, 9.0f, x * p / q);
 }
 """,
     "erf": """\
-static inline vec verf(vec x) {  // x p(x^2) / q(x^2) up to 3.925, beyond which it is 1: 4 ulp
-  x = capped(x, -3.925f, 3.925f);
+static inline vec verf(vec y) {  // x p(x^2) / q(x^2) up to 3.925, beyond which it is 1: 4 ulp
+  const vec x = capped(y, -3.925f, 3.925f);
   const vec z = x * x;
   vec p = splat(2.04601020e-6f);
   p = p * z + 2.84845388e-4f;
@@ -318,7 +340,7 @@ static inline vec verf(vec x) {  // x p(x^2) / q(x^2) up to 3.925, beyond which 
   q = q * z + 1.14183590e-1f;
   q = q * z + 5.02243876e-1f;
   q = q * z + 1.0f;
-  return x * p / q;
+  return settled(y, 3.925f, x * p / q);
 }
 """,
 }
@@ -347,6 +369,8 @@ def functions(wanted: set[str], *, polynomial: bool) -> str:
             continue
         if polynomial and name in POLYNOMIALS:
             text += POLYNOMIALS[name]
+        elif polynomial and name in ("sin", "cos"):
+            text += WHOLE.format(name=name)
         else:
             text += LANE.format(name=name, call=LIBM[name])
     return text + (POW if "pow" in wanted else "")

@@ -171,7 +171,10 @@ class CppSource:
             lines.append(f"const float r{n} = float(a{n}.total());")
         for pair in sweep.online:
             lines.append(f"const float r{pair.maximum} = a{pair.total}.maximum();")
-            lines.append(f"const float r{pair.total} = a{pair.total}.total(r{pair.maximum});")
+            shift = top = f"r{pair.maximum}"
+            if pair.unshifted:
+                shift = f"std::isinf({top}) ? 0.0f : {top}"
+            lines.append(f"const float r{pair.total} = a{pair.total}.total({shift});")
         self._rows_done |= set(sweep.targets) | {pair.maximum for pair in sweep.online}
         return lines
 

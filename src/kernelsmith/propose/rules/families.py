@@ -1,16 +1,23 @@
 """All ways of writing candidates for one task, in the order of what they are expected to gain."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
+from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
-from kernelsmith.propose.rules.compiled_families import OPTIONS, expected_gain, from_compiler
-from kernelsmith.propose.rules.compiler.capture import Capture, Device
+from kernelsmith.propose.rules.chip import chip_of
+from kernelsmith.propose.rules.compiled_families import (
+    DECOY,
+    OPTIONS,
+    expected_gain,
+    from_compiler,
+)
+from kernelsmith.propose.rules.compiler.capture import Capture
+from kernelsmith.propose.rules.compiler.capture import Device as Kind
 from kernelsmith.propose.rules.compiler.compiled import on_gpu
 from kernelsmith.propose.rules.compiler.cpp_family import on_cpu
 from kernelsmith.propose.rules.compiler.shelf import Shelf
@@ -18,14 +25,14 @@ from kernelsmith.propose.rules.family import Family, owned
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
 from kernelsmith.propose.rules.maca import family as ports
-from kernelsmith.propose.rules.rewrite.cost import CPU
+from kernelsmith.propose.rules.products.standalone import ProductFamily, product_family
+from kernelsmith.propose.rules.rewrite.cost import CPU, peaks_of
 from kernelsmith.propose.rules.rewrite.forms import forms_of
 from kernelsmith.propose.rules.templates import Template, template_for
 
 _LONGEST_WALK = 4096
 _MUCH = 1.2
 """Gain that the cost model must expect of algebra before it goes first."""
-_HEADER = re.compile(r"^# kernelsmith rules: .*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +100,14 @@ that one family cannot read is no reason to do without the others."""
 logger = logging.getLogger(__name__)
 
 
-def body(source: str) -> str:
-    """A candidate without its header: two choices that give the same program are one."""
-    return _HEADER.sub("", source)
-
-
-def templates_only(task: Task, backend: str) -> Families:
+def templates_only(task: Task, backend: str, device: Device | None = None) -> Families:
     """What is read from the source alone: no process is started, and torch is not loaded."""
     if backend in ports.BACKENDS:
         return _collected([lambda: ports.ported(task, backend)])
-    return _collected([lambda: (template_for(task, backend),), lambda: kinds_for(task, backend)])
+    found = [lambda: (template_for(task, backend),), lambda: kinds_for(task, backend)]
+    if _is_for_gpu(backend, device):
+        found.append(lambda: (product_family(task, chip_of(device)),))
+    return _products_first(_collected(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,18 +118,14 @@ class Begun:
     gain: float = 1.0
     """How much faster the cheapest form should be than the written one, by the cost model."""
 
-    def joined(self, task: Task, backend: str) -> Families:
+    def joined(self, task: Task, backend: str, device: Device | None = None) -> Families:
         """These families and those that are read from the source, best expectation first."""
-        written = _best_of(templates_only(task, backend))
+        written = _best_of(templates_only(task, backend, device))
         own = any(_multiplies(each) for each in self.families.members)
         if own:
-            # What fuses a little behind a library's product is called a decoy, and rightly so.
-            kept = [
-                each
-                for each in written.members
-                if not (isinstance(each, Template) and each.follows_library)
-            ]
-            written = Families(members=tuple(kept), reasons=written.reasons)
+            # What fuses a little behind a library's product is called a decoy, and rightly so; and
+            # what the compiler's family multiplies by itself, it multiplies by the same kernels.
+            written = _kept(written, lambda each: not (_follows_library(each) or _multiplies(each)))
         # Algebra that leaves out work goes before another schedule for the same work, and the
         # library's convolutions go before ours: on an H200, 1.73 ms against 2.04.
         first = own or self.gain >= _MUCH or any(_is_packed(each) for each in written.members)
@@ -148,20 +149,23 @@ class Finder:
     """Where its answers are kept; none: it is asked every time."""
     lock: Path | None = None
     """The file that says who has the GPU."""
+    device: Device | None = None
+    """What the candidates will run on; none: a GPU is taken for an H200."""
 
     def __call__(self, task: Task, backend: str) -> Families:
         """The task's families, by what they are expected to gain."""
         if backend in ports.BACKENDS:
             return templates_only(task, backend)
-        return self.begun(task, backend).joined(task, backend)
+        return self.begun(task, backend).joined(task, backend, self.device)
 
     def begun(self, task: Task, backend: str) -> Begun:
         """Ask the compiler, in all forms of the task."""
-        forms = forms_of(task, peaks=CPU if backend == "cpu" else None)
+        chip = chip_of(self.device)
+        forms = forms_of(task, peaks=CPU if backend == "cpu" else peaks_of(chip))
         options = [each for each in OPTIONS if each.name in ("default", *self.options)]
         ask = self._asker(backend)
         found = _collected(
-            [lambda: from_compiler(task, backend, forms, options=options, capture=ask)]
+            [lambda: from_compiler(task, backend, forms, options=options, capture=ask, chip=chip)]
         )
         return Begun(families=found, gain=expected_gain(forms))
 
@@ -171,28 +175,59 @@ class Finder:
         shelf = self.shelf
         if shelf is None:
             return ask
-        kind: Device = "cpu" if backend == "cpu" else "cuda"
+        kind: Kind = "cpu" if backend == "cpu" else "cuda"
         return lambda task, requests: shelf.asked(task, requests, partial(ask, task), kind=kind)
 
 
-families_for: FindFamilies = Finder()
+families_for = Finder()
 """Everything, with all that the compiler can be asked for."""
 
 
-def at_hand(task: Task, backend: str, *, find: FindFamilies = families_for) -> Families:
+def at_hand(task: Task, backend: str, *, find: Finder = families_for) -> Families:
     """For short runs: what is read from the source alone; the compiler only where that is nothing.
 
     Asking it takes half a minute, as long as judging a few candidates.
     """
-    found = templates_only(task, backend)
-    if found.members or backend in ports.BACKENDS:
+    found = templates_only(task, backend, find.device)
+    if backend in ports.BACKENDS:
         return found
-    return find(task, backend)
+    # On a GPU, what is fused behind a library's product hides float32's slowest part.
+    hidden = _is_for_gpu(backend, find.device) and all(map(_follows_library, found.members))
+    return find(task, backend) if hidden or not found.members else found
 
 
 def _multiplies(family: Family) -> bool:
     """Whether it writes products of its own."""
     return any(each.name == "product" for each in family.space.parameters)
+
+
+def _is_for_gpu(backend: str, device: Device | None) -> bool:
+    """Not so in Triton's interpreter, which has no tensor cores to go through."""
+    return backend == "triton" and (device is None or device.kind == "cuda")
+
+
+def _follows_library(family: Family) -> bool:
+    """Whether a library's product comes first."""
+    return isinstance(family, Template) and family.follows_library
+
+
+def _kept(families: Families, wanted: Callable[[Family], bool]) -> Families:
+    """Without those that are not wanted; their reasons stay."""
+    return Families(
+        members=tuple(each for each in families.members if wanted(each)), reasons=families.reasons
+    )
+
+
+def _products_first(written: Families) -> Families:
+    """Products of our own before all else, and in place of what would be a decoy.
+
+    Where the library takes nearly all of the time, so is whatever follows its product.
+    """
+    own = [each for each in written.members if isinstance(each, ProductFamily)]
+    others = [each for each in written.members if not isinstance(each, ProductFamily)]
+    if any(each.library_share > DECOY for each in own):
+        others = [each for each in others if not _follows_library(each)]
+    return Families(members=(*own, *others), reasons=written.reasons)
 
 
 def _is_packed(family: Family) -> bool:
@@ -204,8 +239,7 @@ def _best_of(written: Families) -> Families:
     """Without convolutions read in place where there are those over a copy."""
     if not any(_is_packed(each) for each in written.members):
         return written
-    kept = [each for each in written.members if each.space.template != "neighbours"]
-    return Families(members=tuple(kept), reasons=written.reasons)
+    return _kept(written, lambda each: each.space.template != "neighbours")
 
 
 def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:

@@ -170,6 +170,16 @@ def _loss(per_element: Callable[[Reading, int, int, Bound], int], names: str = "
     return Known(f"x y {names}".strip() if names else "x y reduction", make)
 
 
+def _weighted(per_element: Callable[[Reading, int, int, Bound], int]) -> Callable[
+    [Reading, int, int, Bound], int
+]:  # fmt: skip
+    def made(r: Reading, x: int, y: int, b: Bound) -> int:
+        loss, weight = per_element(r, x, y, b), _optional(r, b, "weight")
+        return loss if weight is None else r.build.binary("mul", loss, weight)
+
+    return made
+
+
 def _squared(r: Reading, x: int, y: int, _: Bound) -> int:
     off = r.build.binary("sub", x, y)
     return r.build.binary("mul", off, off)
@@ -317,6 +327,11 @@ FUNCTIONS: dict[str, Known] = {
         x, y, _number(r, b, "delta", 1.0)), "reduction delta"),
     "kl_div": _loss(lambda r, x, y, b: r.ops.kl_div(
         x, y, log_target=_flag(b, "log_target")), "size_average reduce reduction log_target"),
+    "binary_cross_entropy": _loss(_weighted(lambda r, x, y, _: r.ops.cross(x, y)),
+                                  "weight size_average reduce reduction"),
+    "binary_cross_entropy_with_logits": _loss(
+        _weighted(lambda r, x, y, b: r.ops.cross_of_logits(x, y, _optional(r, b, "pos_weight"))),
+        "weight size_average reduce reduction pos_weight"),
     "triplet_margin_loss": Known(
         "anchor positive negative margin p eps swap size_average reduce reduction", _triplet),
     "linear": _library("torch.nn.functional.linear({x}, {weight})", "x weight bias"),
@@ -340,6 +355,9 @@ LAYERS: dict[str, tuple[str, str]] = {
     "SmoothL1Loss": ("smooth_l1_loss", "size_average reduce reduction beta"),
     "HuberLoss": ("huber_loss", "reduction delta"),
     "KLDivLoss": ("kl_div", "size_average reduce reduction log_target"),
+    "BCELoss": ("binary_cross_entropy", "weight size_average reduce reduction"),
+    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits",
+                          "weight size_average reduce reduction pos_weight"),
     "CosineSimilarity": ("cosine_similarity", "dim eps"),
     "TripletMarginLoss": ("triplet_margin_loss", "margin p eps swap size_average reduce reduction"),
 }  # fmt: skip

@@ -4,7 +4,7 @@ import re
 
 from kernelsmith.propose.rules.graph import Graph, Kind
 
-_TAKEN = {
+TAKEN = {
     "out", "rows", "dim", "size", "tile", "tiles", "block", "blocks", "row", "start", "length",
     "last", "at", "u", "W", "U", "T", "vec", "ivec", "dvec", "scratch", "partial", "float",
     "double", "int", "load", "store", "sweep", "only", "splat", "lanes", "at_row", "inside",
@@ -17,10 +17,13 @@ _TAKEN = {
 def pointers(graph: Graph) -> dict[int, str]:
     """A name for every tensor that the kernel reads, by node."""
     found: dict[int, str] = {}
+    numbers = {
+        each for n in graph.of(Kind.NUMBER) for each in re.findall(r"\w+", graph.nodes[n].text)
+    }
     for number in graph.of(Kind.INPUT, Kind.PARAMETER):
         name = re.sub(r"\W", "_", graph.nodes[number].text.removeprefix("self."))
         while (
-            name in _TAKEN
+            name in TAKEN | numbers
             or name in found.values()
             or re.fullmatch(r"([svramet]|total|sum|kept)\d+", name)
         ):

@@ -113,13 +113,20 @@ class Operators:
         return self.b.binary("div", self.b.total(x), count)
 
     def variance(self, x: int, *, keep: bool, unbiased: bool) -> int:
-        """Two passes: about the mean, which is exact."""
+        """Two passes: about the mean, which is exact.
+
+        One element has no unbiased variance. What is computed again in the second pass may differ
+        by a rounding from what the mean was taken of, and that over zero would be infinite.
+        """
         off = self.b.binary("sub", x, self.mean(x, keep=True))
         summed = self.b.reduce("sum", self.b.binary("mul", off, off), keep=keep)
         count = self.b.count("dim")
-        if unbiased:
-            count = self.b.binary("sub", count, self._c(1.0))
-        return self.b.binary("div", summed, count)
+        if not unbiased:
+            return self.b.binary("div", summed, count)
+        others = self.b.binary("sub", count, self._c(1.0))
+        none = self.b.binary("div", self.b.binary("sub", summed, summed), others)
+        several = self.b.binary("gt", others, self._c(0.0))
+        return self.b.select(several, self.b.binary("div", summed, others), none)
 
     def norm(self, x: int, order: float, *, keep: bool) -> int:
         """Over a row: 1-norm, 2-norm or the largest magnitude."""
@@ -201,3 +208,22 @@ class Operators:
         zero = self._c(0.0)
         term = self.b.binary("mul", y, self.b.binary("sub", self.b.unary("log", y), log_x))
         return self.b.select(self.b.binary("gt", self.b.unary("abs", y), zero), term, zero)
+
+    def cross(self, x: int, y: int) -> int:
+        """Cross entropy of probabilities, whose logarithms are at least -100, as torch has it."""
+        least, one = self._c(-100.0), self._c(1.0)
+        hit = self.b.binary("max", self.b.unary("log", x), least)
+        miss = self.b.binary("max", self.b.unary("log1p", self.b.unary("neg", x)), least)
+        rest = self.b.binary("mul", self.b.binary("sub", y, one), miss)
+        return self.b.binary("sub", rest, self.b.binary("mul", y, hit))
+
+    def cross_of_logits(self, x: int, y: int, positive: int | None) -> int:
+        """Cross entropy of sigmoids: ``(1 - y) x - (1 + (positive - 1) y) logsigmoid(x)``."""
+        one = self._c(1.0)
+        far = self.b.unary("exp", self.b.unary("neg", self.b.unary("abs", x)))
+        low = self.b.binary("min", x, self._c(0.0))
+        log = self.b.binary("sub", low, self.b.unary("log1p", far))
+        if positive is not None:
+            more = self.b.binary("mul", self.b.binary("sub", positive, one), y)
+            log = self.b.binary("mul", self.b.binary("add", more, one), log)
+        return self.b.binary("sub", self.b.binary("mul", self.b.binary("sub", one, y), x), log)

@@ -13,6 +13,8 @@ class Online:
     total: int
     over: int
     """What both are taken over."""
+    unshifted: bool = False
+    """Whether an infinite maximum is not taken off: the sum is then infinite, and not no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ def onlines(graph: Graph) -> tuple[Online, ...]:
         over, shift = nodes[grown.args[0]].args
         top = nodes[shift].args[0] if nodes[shift].op == "or_zero" else shift
         if nodes[top].kind is Kind.REDUCE and nodes[top].op == "max" and nodes[top].args == (over,):
-            found.append(Online(maximum=top, total=number, over=over))
+            found.append(Online(maximum=top, total=number, over=over, unshifted=top != shift))
     return tuple(found)
 
 

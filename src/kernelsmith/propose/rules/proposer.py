@@ -4,16 +4,18 @@ import asyncio
 import math
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Proposal, Step
 from kernelsmith.errors import UsageError
+from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
-from kernelsmith.propose.rules.choosing import Chooser, Known
+from kernelsmith.propose.rules.choosing import Chooser, Known, budget_of
 from kernelsmith.propose.rules.compiler.shelf import Shelf
 from kernelsmith.propose.rules.families import (
     Families,
@@ -21,7 +23,6 @@ from kernelsmith.propose.rules.families import (
     FindFamilies,
     Variant,
     at_hand,
-    body,
 )
 from kernelsmith.propose.rules.maca.family import BACKENDS as PORTED
 from kernelsmith.propose.rules.statistics import Trial, key_of
@@ -40,6 +41,7 @@ class _Told:
     gain: float | None
     failed: bool
     disowned: bool
+    budget: float | None = None
 
 
 class RulesProposer:
@@ -64,9 +66,9 @@ class RulesProposer:
                 f"task brings a CUDA kernel along; not for {backend!r}"
             )
         self._backend, self._in_flight = backend, in_flight
-        asks = Finder(shelf=shelf, lock=lock)
-        self._find = families or (partial(at_hand, find=asks) if hurried else asks)
-        self._families: dict[Task, Future[Families]] = {}
+        self._given, self._asks = families, Finder(shelf=shelf, lock=lock)
+        self._hurried = hurried
+        self._families: dict[tuple[Task, Device | None], Future[Families]] = {}
         self._told: dict[Task, list[_Told]] = {}
         self._owners: dict[tuple[Task, str], Variant | None] = {}
         self._finding = threading.Lock()
@@ -74,7 +76,7 @@ class RulesProposer:
     async def propose(self, brief: Brief) -> Proposal:
         """Write one candidate, or say what the rules do not know."""
         told = tuple(self._told.get(brief.task, ()))
-        families = await asyncio.wrap_future(self._found(brief.task))
+        families = await asyncio.wrap_future(self._found(brief.task, brief.device))
         return await asyncio.to_thread(self._proposed, brief, told, families)
 
     def learn(self, step: Step) -> None:
@@ -87,6 +89,7 @@ class RulesProposer:
             gain=math.log(timing.speedup.value) if timing is not None else None,
             failed=evaluation is not None and not step.passed,
             disowned=evaluation is not None and _is_disowned(evaluation),
+            budget=budget_of(evaluation) if evaluation is not None else None,
         )
         self._told.setdefault(step.brief.task, []).append(told)
 
@@ -103,20 +106,26 @@ class RulesProposer:
             note += "; by counts alone, scikit-learn is not installed"
         return Proposal(source=draft.source, proposer=self.name, note=note)
 
-    def _found(self, task: Task) -> "Future[Families]":
-        """The task's families: found once, while all who ask wait.
+    def _found(self, task: Task, device: Device | None) -> "Future[Families]":
+        """The task's families on a device: found once, while all who ask wait.
 
         In a thread that nobody waits for at the end: whoever interrupts a run has not to sit out
         a compiler.
         """
         with self._finding:
-            if task not in self._families:
+            if (task, device) not in self._families:
                 found: Future[Families] = Future()
                 found.set_running_or_notify_cancel()
-                self._families[task] = found
-                work = (found, self._find, task, self._backend)
+                self._families[task, device] = found
+                work = (found, self._finder(device), task, self._backend)
                 threading.Thread(target=_find_into, args=work, daemon=True).start()
-            return self._families[task]
+            return self._families[task, device]
+
+    def _finder(self, device: Device | None) -> FindFamilies:
+        if self._given is not None:
+            return self._given
+        asks = replace(self._asks, device=device)
+        return partial(at_hand, find=asks) if self._hurried else asks
 
     def _known(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Known:
         if self._in_flight is not None:
@@ -142,6 +151,7 @@ class RulesProposer:
             trials=tuple(trials),
             bodies=frozenset(bodies),
             in_flight=max(0, brief.number - len(told)),
+            budget=min((each.budget for each in told if each.budget is not None), default=None),
         )
 
     def _owner(self, task: Task, source: str, families: Families) -> Variant | None:

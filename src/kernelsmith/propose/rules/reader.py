@@ -15,6 +15,7 @@ from kernelsmith.propose.rules.graph import (
     is_floating,
     pruned,
 )
+from kernelsmith.propose.rules.names import TAKEN
 from kernelsmith.propose.rules.operators import Operators
 from kernelsmith.propose.rules.source import Module, Unknown, attributes, read_module
 from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value
@@ -82,13 +83,20 @@ class _Reader:
             raise NotRecognised("rules do not know a forward with starred arguments")
         skip = 0 if self.module.task.is_function else 1
         names = [each.arg for each in arguments.args[skip:]]
-        shapes = self.module.input_shapes()
+        found = self.module.inputs()
+        shapes = [None if isinstance(each, int | float) else each for each in found]
         if len(shapes) > len(names) or len(names) - len(shapes) > len(arguments.defaults):
             raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
         known = [each for each in shapes if each is not None]
         widest = max(known, key=lambda s: (len(s), len(s) - s.count("1")), default=None)
         self._rank = len(widest) if widest is not None else None
-        for name, shape in zip(names, shapes, strict=False):
+        numbers = [isinstance(each, int | float) for each in found]
+        for name, shape, number in zip(names, shapes, numbers, strict=False):
+            if number:
+                if name in TAKEN:
+                    raise NotRecognised(f"rules do not know a number that is called {name!r}")
+                self._names[name] = Late(text=name)
+                continue
             lies = _shape(shape, widest)
             if (
                 shape
@@ -106,7 +114,7 @@ class _Reader:
         for name, default in zip(names[::-1], defaults[::-1], strict=False):
             if name not in self._names:
                 self._names[name] = self.module.plain(default)
-        return tuple(names[: len(shapes)])
+        return tuple(name for name, plain in zip(names, numbers, strict=False) if not plain)
 
     def _run(self, body: list[ast.stmt]) -> Value:
         for statement in body:

@@ -1,11 +1,12 @@
 """A task's file, read and never run: constants, constructor, input shapes."""
 
 import ast
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.lineage import (
@@ -141,37 +142,66 @@ class Module:
         Raises:
             NotRecognised: An input holds integers, or is no tensor.
         """
+        found = self.inputs()
+        for each in found:
+            if isinstance(each, int | float):
+                raise NotRecognised(f"rules do not know inputs that are no tensors ({each!r})")
+        return [each for each in found if not isinstance(each, int | float)]
+
+    def inputs(self) -> list[tuple[str, ...] | float | None]:
+        """The same with inputs that are plain numbers, by their value.
+
+        Raises:
+            NotRecognised: An input holds integers, or is neither a tensor nor a number.
+        """
+        return [self._input(each) for each in self.makers()]
+
+    def makers(self) -> list[ast.expr]:
+        """What ``get_inputs`` returns, one expression each, its local names written out."""
         function = _function(self.tree, "get_inputs")
         values = _returned(self.tree, "get_inputs")
         if function is None or not isinstance(values, ast.List | ast.Tuple):
             return []
-        local = {
-            each.targets[0].id: each.value
-            for each in function.body
-            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
-        }
-        return [self._input_shape(each, local) for each in values.elts]
+        local: dict[str, ast.expr] = {}
+        for each in function.body:
+            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+                local[each.targets[0].id] = _written_out(each.value, local)
+        return [_written_out(each, local) for each in values.elts]
 
-    def _input_shape(
-        self, node: ast.expr, local: Mapping[str, ast.expr], depth: int = 0
-    ) -> tuple[str, ...] | None:
-        if isinstance(node, ast.Name) and node.id in local and depth < 8:
-            return self._input_shape(local[node.id], local, depth + 1)
+    def sizes(self, written: tuple[str, ...], workload: Workload) -> tuple[int, ...]:
+        """The dimensions of an input, as numbers.
+
+        Raises:
+            Unknown: One of them cannot be told.
+        """
+        found = [self._input_size(each, dict(workload.arguments)) for each in written]
+        for text, each in zip(written, found, strict=True):
+            if not isinstance(each, int) or isinstance(each, bool):
+                raise Unknown(text)
+        return tuple(each for each in found if isinstance(each, int))
+
+    def _input(self, node: ast.expr) -> tuple[str, ...] | float | None:
         try:
             said = self._evaluate(node, {})
         except Unknown:
-            pass
-        else:
+            return self._input_shape(node)
+        if isinstance(said, bool) or not isinstance(said, int | float):
             raise NotRecognised(f"rules do not know inputs that are no tensors ({said!r})")
+        return said
+
+    def _input_shape(self, node: ast.expr) -> tuple[str, ...] | None:
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.MatMult):
                 return None
             return _joined(
                 *(
-                    self._input_shape(each, local, depth) if self._is_tensor(each, local) else ()
+                    self._input_shape(each) if _is_tensor(each) else ()
                     for each in (node.left, node.right)
                 )
             )
+        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+            inner = self._input_shape(node.value)
+            return None if inner is None or len(inner) != 2 else inner[::-1]
         if not isinstance(node, ast.Call):
             return None
         name = self.dotted(node.func) or ""
@@ -181,17 +211,10 @@ class Module:
         if last in _MAKERS and name.startswith("torch."):
             return self._dimensions(node.args)
         if name.startswith("torch.") and node.args:
-            return self._input_shape(node.args[0], local, depth)
+            return self._input_shape(node.args[0])
         if isinstance(node.func, ast.Attribute):
-            return self._input_shape(node.func.value, local, depth)
+            return self._input_shape(node.func.value)
         return None
-
-    def _is_tensor(self, node: ast.expr, local: Mapping[str, ast.expr]) -> bool:
-        """Whether an operand may bring dimensions along; a number does not."""
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        return any(isinstance(each, ast.Call) for each in ast.walk(node)) or bool(
-            names & set(local)
-        )
 
     def same_sizes(self, a: tuple[str, ...], b: tuple[str, ...]) -> bool:
         """Whether two inputs, by their dimensions as written, are of one size in all workloads."""
@@ -297,6 +320,23 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[node.targets[0].id] = node.value
     return found
+
+
+def _written_out(node: ast.expr, local: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with what these names stand for in their place."""
+
+    class Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return local.get(node.id, node)
+
+    found = Names().visit(copy.deepcopy(node))
+    assert isinstance(found, ast.expr)
+    return found
+
+
+def _is_tensor(node: ast.expr) -> bool:
+    """Whether an operand may bring dimensions along; a number does not."""
+    return any(isinstance(each, ast.Call) for each in ast.walk(node))
 
 
 def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:

@@ -2,10 +2,10 @@
 
 import math
 import random
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelsmith.propose.header import header_of, written
 from kernelsmith.propose.rules.graph import COSTLY, POLYNOMIAL, Graph, Kind, Shape
 from kernelsmith.propose.rules.levers import Lever, lever_named
 from kernelsmith.propose.rules.plan import can_keep, onlines
@@ -13,7 +13,6 @@ from kernelsmith.propose.rules.plan import can_keep, onlines
 Parameters = Mapping[str, str]
 _STRIDE = 256
 """Asks whose seeds cannot coincide, as long as there are that many."""
-_HEADER = re.compile(r"^# kernelsmith rules: (\w+)((?: \w+=\S+)*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +28,9 @@ class Parameter:
     """Whether neighbours are alike, so that a mutation goes one step."""
     safe: str | None = None
     """The value to go back to after a wrong result, where there is one."""
+    coarse: tuple[tuple[str, float], ...] = ()
+    """Values that are less exact than eager, and how far off in the judge's norm: tried only where
+    the budget that it measured has room for that."""
     lever: Lever | None = None
     """What it acts on; guessed from the name where nobody says."""
     kernel: str = ""
@@ -37,6 +39,8 @@ class Parameter:
     def __post_init__(self) -> None:
         if self.default not in self.choices:
             raise ValueError(f"{self.name} has no choice {self.default!r}")
+        if self.default in dict(self.coarse):
+            raise ValueError(f"{self.name} cannot begin with {self.default!r}, which is coarse")
 
     @property
     def acts_on(self) -> Lever:
@@ -95,6 +99,12 @@ class Space:
         """The variants to begin with, best guess first; the defaults where none is named."""
         return [self.defaults | dict(each) for each in self.seeds] or [self.defaults]
 
+    def error(self, chosen: Parameters) -> float:
+        """How far off a variant is expected to be, in the judge's norm; 0 where it is exact."""
+        return max(
+            (dict(each.coarse).get(chosen[each.name], 0.0) for each in self.parameters), default=0.0
+        )
+
     def differing(self, chosen: Parameters) -> str:
         """What differs from the defaults, for a note."""
         found = [
@@ -114,15 +124,14 @@ class Space:
 
     def header(self, chosen: Parameters) -> str:
         """The line that a candidate carries."""
-        listed = " ".join(f"{each.name}={chosen[each.name]}" for each in self.parameters)
-        return f"# kernelsmith rules: {self.template} {listed}".rstrip()
+        return written(self.template, {each.name: chosen[each.name] for each in self.parameters})
 
     def read(self, source: str) -> dict[str, str] | None:
         """The parameters in a candidate's header; ``None`` where it has none of this template."""
-        found = _HEADER.search(source)
-        if found is None or found[1] != self.template:
+        found = header_of(source)
+        if found is None or found[0] != self.template:
             return None
-        given = dict(each.split("=", 1) for each in found[2].split())
+        given = found[1]
         names = {each.name for each in self.parameters}
         if set(given) != names or any(given[n] not in self.named(n).choices for n in names):
             return None

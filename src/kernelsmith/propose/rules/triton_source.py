@@ -33,7 +33,8 @@ _LOG1P = """\
 @triton.jit
 def log1p(x):
     u = 1.0 + x  # log(u) + what 1 + x lost in rounding, over u
-    return tl.where(u < float("inf"), tl.log(u) + (x - (u - 1.0)) / u, x)
+    lost = tl.where(u > 0.0, (x - (u - 1.0)) / u, 0.0)
+    return tl.where(u < float("inf"), tl.log(u) + lost, x)
 
 
 """
@@ -42,6 +43,11 @@ _PICK = {"sum": "{0} + {1}", "max": "tl.maximum({0}, {1}, tl.PropagateNan.ALL)",
          "min": "tl.minimum({0}, {1}, tl.PropagateNan.ALL)"}  # fmt: skip
 _REGISTERS = 16384
 """Elements that one program may hold at a time."""
+
+
+def or_zero(name: str) -> str:
+    """A maximum that is taken off, unless it is infinite."""
+    return _CALLS["or_zero"].format(name)
 
 
 class TritonSource:
@@ -174,7 +180,7 @@ class TritonSource:
             m, a, t = f"m{pair.total}", f"a{pair.total}", f"t{pair.total}"
             inner += [
                 f'{t} = tl.where(inside, {self._name(pair.over)}, float("-inf"))',
-                f"e{pair.total} = tl.exp(-tl.abs({t} - {m}))",
+                f"e{pair.total} = tl.exp(tl.where({t} == {m}, 0.0, -tl.abs({t} - {m})))",
                 f"{a} = tl.where({t} > {m}, {a} * e{pair.total} + 1.0, {a} + e{pair.total})",
                 f"{m} = tl.where({t} > {m}, {t}, {m})",
             ]
@@ -189,7 +195,10 @@ class TritonSource:
         for pair in sweep.online:
             m, a, r = f"m{pair.total}", f"a{pair.total}", f"r{pair.maximum}"
             lines.append(f"{r} = tl.max({m}, axis=1, keep_dims=True)")
-            lines.append(f"r{pair.total} = tl.sum({a} * tl.exp({m} - {r}), axis=1, keep_dims=True)")
+            shift = or_zero(r) if pair.unshifted else r
+            lines.append(
+                f"r{pair.total} = tl.sum({a} * tl.exp({m} - {shift}), axis=1, keep_dims=True)"
+            )
         self._done |= set(sweep.targets) | {pair.maximum for pair in sweep.online}
         return lines
 

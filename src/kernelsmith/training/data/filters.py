@@ -29,6 +29,8 @@ class Filter:
     over: Over = Over.EAGER
     beyond_noise: bool = False
     """Whether the whole interval over the baseline must lie above 1, not its middle alone."""
+    translations: bool = True
+    """Whether a first step need only be right; else it must gain over the baseline."""
 
     def __post_init__(self) -> None:
         if self.over not in list(Over):
@@ -39,14 +41,15 @@ class Filter:
         """Whether the step is worth imitating."""
         if not sample.correct:
             return False
-        if sample.is_first:
+        if sample.is_first and self.translations:
             return True
         speedup = sample.speedup
         if speedup is None:  # right, and nobody timed it: says nothing about speed
             return False
         if (speedup.low if self.beyond_noise else speedup.value) <= 1.0:
             return False
-        return self.over is Over.EAGER or (sample.gain is not None and sample.gain.is_faster)
+        gain = speedup if sample.is_first else sample.gain
+        return self.over is Over.EAGER or (gain is not None and gain.is_faster)
 
 
 def filtered(samples: Iterable[Sample], rule: Filter) -> list[Sample]:

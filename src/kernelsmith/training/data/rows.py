@@ -47,7 +47,10 @@ class Row:
             UsageError: The row does not bring one.
         """
         if not self.brief:
-            raise UsageError(f"row {self.id!r} has no brief: its answers cannot be judged")
+            raise UsageError(
+                f"row {self.id!r} has no brief: its answers cannot be judged; "
+                "train import --judge measures its parent"
+            )
         try:
             found = loads(self.brief)
         except ValueError as error:
@@ -124,6 +127,21 @@ def rows_of(samples: Iterable[Sample], form: Form, *, answered: bool = True,
     write = row_of if answered else question_of
     found = (write(each, form, limit=limit) for each in samples)
     return [each for each in found if each is not None]
+
+
+def check_questions(rows: Sequence[Row]) -> None:
+    """See that there are questions, and that answers to all of them can be judged.
+
+    Raises:
+        UsageError: There is none, or the parents of some were not measured.
+    """
+    if not rows:
+        raise UsageError("no question to train on; another selection may have some")
+    if unknown := sum(not row.brief for row in rows):
+        raise UsageError(
+            f"{unknown} of {len(rows)} questions are about a program that was not measured, so "
+            "that no answer can be said to improve on it; make the data by train import --judge"
+        )
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Message
+from kernelsmith.propose.header import body
 from kernelsmith.propose.prompt import messages_of
 from kernelsmith.propose.prompt_options import Form as ReplyForm
 from kernelsmith.propose.prompt_options import PromptOptions
@@ -32,10 +33,11 @@ class Program:
     def answer(self, brief: Brief, source: str, note: str = "") -> str | None:
         """An idea, then the program or the edits; none where the reply would not read back."""
         idea = f"Idea: {note or 'a faster program'}"
+        source = body(source)
         if brief.parent is None or self._options.form_for(brief) is ReplyForm.WHOLE:
             said = f"{idea}\n```python\n{source.rstrip()}\n```"
         else:
-            edits = edits_between(brief.parent.candidate.source, source)
+            edits = edits_between(body(brief.parent.candidate.source), source)
             if edits is None:
                 return None
             said = f"{idea}\n{edits}"
@@ -43,7 +45,7 @@ class Program:
             read = self.source(said, brief)
         except Unreadable:
             return None
-        return said if read.strip() == source.strip() else None
+        return said if body(read).strip() == source.strip() else None
 
     def source(self, reply: str, brief: Brief, *, cut_off: bool = False) -> str:
         """As replies of models are read."""

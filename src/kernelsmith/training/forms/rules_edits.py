@@ -13,6 +13,7 @@ from threading import Lock
 from kernelsmith.domain.task import Task
 from kernelsmith.domain.trajectory import Brief, Exemplar, Message
 from kernelsmith.errors import UsageError
+from kernelsmith.propose.header import header_of
 from kernelsmith.propose.reply import Unreadable
 from kernelsmith.propose.rules.families import Families, families_for, templates_only
 from kernelsmith.propose.rules.family import Family
@@ -20,7 +21,6 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.templates import BACKENDS
 from kernelsmith.training.forms import short
 
-_HEADER = re.compile(r"^# kernelsmith rules: (\w+)((?: \w+=\S+)*)$", re.MULTILINE)
 _WORD = re.compile(r"^(\w+)=(\S+)$")
 _MOST_TRIED = 4
 _LONGEST = 64
@@ -28,14 +28,6 @@ _LONGEST = 64
 
 Chosen = dict[str, str]
 Find = Callable[[Task, str], Families]
-
-
-def header_of(source: str) -> tuple[str, Chosen] | None:
-    """Family and choices, as a candidate of the rules says them; none of any other text."""
-    found = _HEADER.search(source)
-    if found is None:
-        return None
-    return found[1], dict(each.split("=", 1) for each in found[2].split())
 
 
 class RulesEdits:

@@ -70,6 +70,9 @@ class GrpoConfig:
     """See ``reward/advantages.py``: with ``grpo`` the parent's baseline has no effect."""
     beta: float = 0.0
     """Weight of the distance to the first policy."""
+    watch_kl: bool = True
+    """Whether that distance is measured, weighed or not: two more looks at every answer, and a copy
+    of the first weights in memory, except for an adapter, which is left out for it."""
     clip_low: float = 0.2
     clip_high: float = 0.28
     temperature: float = 1.0
@@ -142,7 +145,7 @@ PRESETS: Mapping[str, TrainConfig] = {
     "paper": TrainConfig(
         sft=SftConfig(steps=3000, batch=1, accumulate=64, learning_rate=2e-5, bf16=True),
         grpo=GrpoConfig(steps=300, prompts=16, group=8, learning_rate=1e-6, reward="paper",
-                        max_new_tokens=32_768, bf16=True),
+                        max_new_tokens=32_768, bf16=True, watch_kl=False),
     ),
 }  # fmt: skip
 """``trial``: minutes on a processor; ``small``: one GPU; ``paper``: 8 answers, 64k tokens."""

@@ -2,29 +2,45 @@
 
 An episode is a small evolution: an answer that passes becomes the next turn's parent, one that
 fails becomes feedback. Turns are compared with the same turn of their group's other episodes. TRL
-has no advantages per turn, so this is a plain loop: sample, judge, compare, one clipped update.
+has no advantages per turn and no correction of mismatch without vLLM, so this is a plain loop:
+sample, judge, compare, one clipped update.
 """
 
 import json
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from peft import get_peft_model
 
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.trajectory import Brief, Exemplar, Role
 from kernelsmith.errors import UsageError
 from kernelsmith.search.score import score as search_score
-from kernelsmith.training.data.rows import Row
+from kernelsmith.training.data.rows import Row, check_questions
 from kernelsmith.training.page import write_page
 from kernelsmith.training.recipes.config import GrpoConfig
+from kernelsmith.training.recipes.distance import (
+    FirstPolicy,
+    divergence,
+    first_policy,
+    token_logs,
+)
+from kernelsmith.training.recipes.grpo import train_grpo
 from kernelsmith.training.recipes.judging import Judging
-from kernelsmith.training.recipes.model import Model, Tokens, note_form, prompt_ids, save
+from kernelsmith.training.recipes.model import (
+    Model,
+    Tokens,
+    adapter_of,
+    note_form,
+    prompt_ids,
+    save,
+)
 from kernelsmith.training.recipes.scoring import forget_answers, note_answers, numbers_of
 from kernelsmith.training.recipes.sft import FINAL, Trained
 from kernelsmith.training.recipes.watching import METRICS
@@ -59,18 +75,26 @@ class Episode:
     ended: bool = False
 
 
+def trainer_for(config: GrpoConfig) -> Callable[..., Trained]:
+    """TRL's loop where one turn is all there is; this one for turns, and for correction."""
+    return train_episodes if config.turns > 1 or config.correction is not None else train_grpo
+
+
 def train_episodes(
     rows: Sequence[Row], model: Model, tokens: Tokens, judging: Judging, config: GrpoConfig,
     out: Path, *, max_seconds: float | None = None, stop_at: int | None = None,
 ) -> Trained:  # fmt: skip
     """Train to the end, or until the deadline; called again, it goes on to the same weights."""
-    if not rows:
-        raise UsageError("no question to train on; another selection may have some")
-    if config.lora is not None:
-        raise UsageError("episodes train whole weights; leave the adapter out, or use one turn")
+    check_questions(rows)
+    if config.beta:
+        raise UsageError("episodes do not weigh the distance to the first policy; leave beta out")
     out.mkdir(parents=True, exist_ok=True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=0.0)
+    first = first_policy(model, config)
     torch.manual_seed(config.seed)
+    if (adapter := adapter_of(config.lora)) is not None:
+        model = get_peft_model(model, adapter)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=0.0)
     done = _restored(out, model, optimizer)
     _forget(out, done)
     until = None if max_seconds is None else time.monotonic() + max_seconds
@@ -83,7 +107,7 @@ def train_episodes(
         for row in chosen:
             brief = briefs.setdefault(row.id, row.asked)
             groups.append(roll_out(model, tokens, brief, judging, config))
-        numbers = learn(model, tokens, optimizer, groups, config, seed=config.seed + step)
+        numbers = learn(model, optimizer, groups, config, first, seed=config.seed + step)
         _note(out, step, groups, tokens, config, numbers, judging)
         last = step == config.steps
         late = (until is not None and time.monotonic() > until) or step == stop_at
@@ -147,8 +171,8 @@ def next_brief(brief: Brief, trial: Trial) -> Brief | None:
 
 
 def learn(
-    model: Model, tokens: Tokens, optimizer: Any, groups: Sequence[Sequence[Episode]],
-    config: GrpoConfig, *, seed: int,
+    model: Model, optimizer: Any, groups: Sequence[Sequence[Episode]], config: GrpoConfig,
+    first: FirstPolicy | None, *, seed: int,
 ) -> dict[str, float]:  # fmt: skip
     """Compare the turns of every group, and make one update."""
     reward, estimate = reward_named(config.reward), estimator_named(config.advantage)
@@ -164,12 +188,18 @@ def learn(
     correction = config.correction or OFF
     model.train()
     optimizer.zero_grad()
-    dropped, distance = 0, 0.0
+    dropped, distance, total = 0, 0.0, 0.0
+    moved: list[float] = []
+    entropies: list[float] = []
     for turn in turns:
-        logs = _logs(model, turn, config.temperature)
+        logs, entropy = token_logs(model, turn.asked, turn.answer, config.temperature)
         weight = correction.weight(logs.detach().tolist(), turn.sampled)
         dropped += weight == 0.0
         distance += float((torch.tensor(turn.sampled) - logs.detach().cpu()).mean())
+        entropies += entropy.tolist()
+        if first is not None:
+            before = first.logs(model, turn.asked, turn.answer)
+            moved += divergence(logs.detach(), before).tolist()
         if weight == 0.0 or turn.advantage == 0.0:
             continue
         ratio = torch.exp(logs - logs.detach())
@@ -178,14 +208,19 @@ def learn(
         # One constant for all answers: dividing by their own length makes long wrong ones cheap.
         loss = -weight * gained.sum() / (config.max_new_tokens * len(turns))
         loss.backward()
+        total += float(loss.detach())
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0))
     if math.isfinite(norm):
         optimizer.step()
-    return {
-        "grad_norm": norm, "dropped": dropped / max(len(turns), 1),
+    found = {
+        "loss": total, "grad_norm": norm, "dropped": dropped / max(len(turns), 1),
         "mismatch": distance / max(len(turns), 1),
         "turns": len(turns) / max(sum(len(group) for group in groups), 1),
     }  # fmt: skip
+    if turns:
+        found["completions/mean_length"] = sum(len(each.answer) for each in turns) / len(turns)
+        found["entropy"] = math.fsum(entropies) / len(entropies)
+    return found | ({"kl": math.fsum(moved) / len(moved)} if moved else {})
 
 
 def _sample(
@@ -212,14 +247,6 @@ def _sample(
     return found
 
 
-def _logs(model: Model, turn: Turn, temperature: float) -> torch.Tensor:
-    """Log-probabilities of an answer's tokens under the model as it is now."""
-    ids = torch.tensor([turn.asked + turn.answer], device=model.device)
-    logits = model(input_ids=ids).logits[0, len(turn.asked) - 1 : -1].float() / temperature
-    wanted = torch.tensor(turn.answer, device=model.device)
-    return torch.log_softmax(logits, -1).gather(1, wanted[:, None]).squeeze(1)
-
-
 def _note(
     out: Path, step: int, groups: Sequence[Sequence[Episode]], tokens: Tokens, config: GrpoConfig,
     numbers: dict[str, float], judging: Judging,
@@ -241,7 +268,7 @@ def _saved(out: Path, model: Model, optimizer: Any, step: int, keep: int) -> Non
     folder = out / f"checkpoint-{step}"
     folder.mkdir(exist_ok=True)
     state = {
-        "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+        "step": step, "model": _learnt(model), "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }  # fmt: skip
@@ -253,12 +280,19 @@ def _saved(out: Path, model: Model, optimizer: Any, step: int, keep: int) -> Non
         old.rmdir()
 
 
+def _learnt(model: Model) -> dict[str, torch.Tensor]:
+    """All weights but those that stay as they are, under an adapter."""
+    every = model.named_parameters(remove_duplicate=False)
+    still = {name for name, each in every if not each.requires_grad}
+    return {name: each for name, each in model.state_dict().items() if name not in still}
+
+
 def _restored(out: Path, model: Model, optimizer: Any) -> int:
     found = _checkpoints(out)
     if not found:
         return 0
     state = torch.load(found[-1] / _STATE, map_location="cpu", weights_only=True)
-    model.load_state_dict(state["model"])
+    model.load_state_dict(model.state_dict() | state["model"])
     optimizer.load_state_dict(state["optimizer"])
     torch.set_rng_state(state["random"])
     if state["cuda"] and torch.cuda.is_available():

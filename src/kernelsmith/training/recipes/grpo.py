@@ -6,6 +6,7 @@ rewards of mean zero, which it then leaves as they are: the choice of estimator 
 """
 
 import json
+import math
 import random
 import time
 import warnings
@@ -22,8 +23,9 @@ from trl import GRPOTrainer
 
 from kernelsmith.domain.trajectory import Brief
 from kernelsmith.errors import UsageError
-from kernelsmith.training.data.rows import Row, chat
+from kernelsmith.training.data.rows import Row, chat, check_questions
 from kernelsmith.training.recipes.config import GrpoConfig
+from kernelsmith.training.recipes.distance import FirstPolicy, first_policy
 from kernelsmith.training.recipes.judging import Judging
 from kernelsmith.training.recipes.model import (
     Model,
@@ -58,18 +60,19 @@ def train_grpo(
     Raises:
         UsageError: There is no question, or one that cannot be judged.
     """
-    if not rows:
-        raise UsageError("no question to train on; another selection may have some")
+    check_questions(rows)
     if config.correction is not None:
         raise UsageError(
-            "the trainer is its own sampler here, so there is no mismatch to correct; leave "
-            "correction out, or take episodes of several turns"
+            "TRL draws and trains by the same weights and has no place for a correction; "
+            "train_episodes has one, for one turn as well"
         )
     out.mkdir(parents=True, exist_ok=True)
     if finished(out, config.steps, out / FINAL):
         note_form(out / FINAL, rows)
         return Trained(model=out / FINAL, steps=config.steps, losses=())
-    rollout = _Rollout({_key(chat(row.prompt)): row for row in rows}, judging, tokens, config, out)
+    first = None if config.beta else first_policy(model, config)  # weighed, TRL measures it
+    asked = {_key(chat(row.prompt)): row for row in rows}
+    rollout = _Rollout(asked, judging, tokens, config, out, first)
     deadline = Deadline(seconds=max_seconds, step=stop_at)
     with warnings.catch_warnings():
         # rollout_func may change between versions of TRL; the version is bounded for that.
@@ -117,10 +120,12 @@ class _Rollout:
     """Writes answers chunk by chunk, has them judged meanwhile, and values them."""
 
     def __init__(
-        self, rows: dict[str, Row], judging: Judging, tokens: Tokens, config: GrpoConfig, out: Path
-    ) -> None:
+        self, rows: dict[str, Row], judging: Judging, tokens: Tokens, config: GrpoConfig, out: Path,
+        first: FirstPolicy | None,
+    ) -> None:  # fmt: skip
         self._rows, self._judging, self._tokens = rows, judging, tokens
-        self._config, self._out = config, out
+        self._config, self._out, self._first = config, out, first
+        self._distances: list[float] = []
         self._briefs: dict[str, Brief] = {}
         self._tickets: list[Future[Trial]] = []
         self._generated_s = 0.0
@@ -129,7 +134,7 @@ class _Rollout:
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, list[Any] | None]:
         """TRL's seam for rollouts."""
         updating = 0.0 if self._updating_since is None else time.monotonic() - self._updating_since
-        self._tickets, self._generated_s = [], 0.0
+        self._tickets, self._generated_s, self._distances = [], 0.0, []
         asked: list[list[int]] = []
         answered: list[list[int]] = []
         for at in range(0, len(prompts), self._config.chunk):
@@ -144,6 +149,9 @@ class _Rollout:
                 ended = bool(answer) and answer[-1] == self._tokens.eos_token_id
                 brief = self._brief(_key(prompt))
                 self._tickets.append(self._judging.submit(brief, said, cut_off=not ended))
+            if self._first is not None:  # while the judge is at work
+                with self._judging.generating():
+                    self._distances += self._first.distances(trainer.model, ids, written)
             asked += ids
             answered += written
         return {
@@ -167,6 +175,8 @@ class _Rollout:
             "seconds_updating": updating[0],
             "judged": spent.judged / max(spent.answers, 1),
         }
+        if self._distances:
+            numbers["kl"] = math.fsum(self._distances) / len(self._distances)
         for name, value in numbers.items():
             log_metric(name, value)
         tasks = [self._rows[_key(each)].task for each in prompts]

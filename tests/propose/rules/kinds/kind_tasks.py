@@ -73,6 +73,11 @@ WINDOWS = {
         "return torch.tanh(self.pool(x))",
         init="self.pool = nn.AvgPool2d(3, 2, 1, count_include_pad=False)",
         inputs="torch.randn(2, 2, 9, 20)"),
+    "max_pool_beyond": a_task(
+        "return self.pool(x)", init="self.pool = nn.MaxPool2d(3, 2, 1, ceil_mode=True)",
+        inputs="torch.randn(2, 3, 12, 23)"),
+    "avg_pool_beyond": a_task("return F.avg_pool1d(x, 4, 3, ceil_mode=True)",
+                              inputs="torch.randn(2, 3, 42)"),
     "avg_pool3d": a_task("return F.avg_pool3d(x, 2)", inputs="torch.randn(1, 2, 5, 6, 9)"),
 }  # fmt: skip
 
@@ -122,6 +127,24 @@ ENTROPIES = {
         "return self.loss(x, y)", init="self.loss = nn.CrossEntropyLoss(reduction='none')",
         **CLASSES),
 }  # fmt: skip
+ENTROPIES |= {
+    "smoothed": a_task("return F.cross_entropy(x, y, label_smoothing=0.1)", **CLASSES),
+    "smoothed_layer": a_task(
+        "return self.loss(x, y)", **CLASSES,
+        init="self.loss = nn.CrossEntropyLoss(label_smoothing=0.2, reduction='sum', "
+        "ignore_index=3)"),
+    "nll": a_task("return F.nll_loss(x, y)", **CLASSES),
+    "nll_of_softmax": a_task(
+        "return self.loss(F.log_softmax(x, dim=1), y)", init="self.loss = nn.NLLLoss()", **CLASSES),
+    "nll_each": a_task("return F.nll_loss(x, y, reduction='none', ignore_index=2)", **CLASSES),
+    "smoothed_by_hand": a_task(
+        "logs = torch.log_softmax(x, dim=-1)\n"
+        "picked = logs.gather(1, y.unsqueeze(1)).squeeze(1)\n"
+        "return -(0.9 * picked + 0.1 * logs.mean(dim=-1)).mean()", **CLASSES),
+    "nll_by_hand": a_task(
+        "logs = F.log_softmax(x, dim=-1)\nreturn -logs.gather(-1, y[:, None]).squeeze(-1) / 2",
+        **CLASSES),
+}  # fmt: skip
 SIX = {"inputs": "torch.randn(2, 6, 5, 37)", **CHANNELS}
 GROUPS = {
     "batch_norm": a_task("return F.relu(self.norm(x))", init="self.norm = nn.BatchNorm2d(channels)",
@@ -132,9 +155,79 @@ GROUPS = {
                             init="self.norm = nn.InstanceNorm2d(channels)", **SIX),
 }  # fmt: skip
 
+PICKED = {"names": "x, ids", "inputs": "torch.randn(23, 67), torch.randint(0, 23, (9,))"}
+BAGS = {"names": "ids", "inputs": "torch.randint(0, 31, (6, 5))", "arguments": ", dim",
+        "given": "67"}  # fmt: skip
+GATHERS = {
+    "gather": a_task("return torch.gather(x, 1, ids) * 2", names="x, ids",
+                     inputs="torch.randn(5, 67), torch.randint(0, 67, (5, 19))"),
+    "brackets": a_task("return F.relu(x[ids])", **PICKED),
+    "brackets_back": a_task("return x[ids]", names="x, ids",
+                            inputs="torch.randn(23, 67), torch.randint(-23, 23, (9,))"),
+    "index_select": a_task("return torch.index_select(x, 0, ids)", **PICKED),
+    "take_along": a_task("return torch.take_along_dim(x, ids, dim=1)", names="x, ids",
+                         inputs="torch.randn(4, 9, 33), torch.randint(0, 9, (4, 3, 1))"),
+    "bag_layer": a_task("return self.bag(ids)", init="self.bag = nn.EmbeddingBag(31, dim)", **BAGS),
+    "bag_function": a_task(
+        "return F.embedding_bag(ids, self.table, mode='sum', per_sample_weights=w)",
+        init="self.table = nn.Parameter(torch.randn(31, dim))", arguments=", dim", given="67",
+        names="ids, w", inputs="torch.randint(0, 31, (6, 5)), torch.rand(6, 5)"),
+    "two_tables": a_task(
+        "return self.words(ids) + self.kinds(kinds)", names="ids, kinds",
+        inputs="torch.randint(0, 31, (3, 7)), torch.randint(0, 2, (3, 7))", arguments=", dim",
+        init="self.words = nn.Embedding(31, dim)\nself.kinds = nn.Embedding(2, dim)", given="67"),
+    "pages": a_task(
+        "return x[ids].flatten(1, 2).transpose(1, 2).contiguous()", names="x, ids",
+        inputs="torch.randn(7, 4, 3, 21), torch.randint(0, 7, (2, 5))"),
+}  # fmt: skip
+ROWS = {"names": "ids, x", "inputs": "torch.randint(0, 11, (40,)), torch.randn(40, 67)"}
+SCATTERS = {
+    "index_add": a_task("return x.new_zeros(11, x.shape[1]).index_add(0, ids, x)", **ROWS),
+    "index_add_onto": a_task(
+        "return torch.tanh(y.index_add(0, ids, x * 0.5))", names="ids, x, y",
+        inputs="torch.randint(0, 11, (40,)), torch.randn(40, 67), torch.randn(11, 67)"),
+    "messages": a_task(
+        "out = torch.zeros(self.nodes, x.size(1), device=x.device, dtype=x.dtype)\n"
+        "out.index_add_(0, target, x[source] * weight[:, None])\nreturn out",
+        names="source, target, weight, x", init="self.nodes = nodes", arguments=", nodes",
+        given="13", inputs="torch.randint(0, 9, (40,)), torch.randint(0, 13, (40,)), "
+        "torch.rand(40), torch.randn(9, 37)"),
+    "scatter_add": a_task(
+        "return torch.zeros_like(y).scatter_add(1, ids, x) / self.count", names="ids, x, y",
+        init="self.count = 3.0",
+        inputs="torch.randint(0, 13, (5, 40)), torch.randn(5, 40), torch.randn(5, 13)"),
+}  # fmt: skip
+BROADCASTS = {
+    "per_channel": a_task(
+        "return F.relu(x * self.scale + self.shift)", **IMAGE,
+        init="self.scale = nn.Parameter(torch.ones(19, 1, 1))\n"
+        "self.shift = nn.Parameter(torch.zeros(1, 19, 1, 1))"),
+    "middle": a_task("return torch.sigmoid(x) * y", names="x, y",
+                     inputs="torch.randn(8, 5, 32), torch.randn(8, 1, 32)"),
+    "outer": a_task("return torch.tanh(x[:, None, :] + y[:, :, None])", names="x, y",
+                    inputs="torch.randn(3, 19), torch.randn(3, 33)"),
+    "viewed": a_task("return x + self.bias.view(1, -1, 1, 1)", **IMAGE,
+                     init="self.bias = nn.Parameter(torch.zeros(19))"),
+}  # fmt: skip
+MIXED = {
+    "mean_apart": a_task("return x.mean(dim=(0, 2))", inputs="torch.randn(5, 19, 67)"),
+    "sum_planes": a_task("return (x * x).sum(dim=(0, 2, 3), keepdim=True)", **IMAGE),
+    "max_apart": a_task("return torch.amax(x, dim=(1, 3)) * 2", **IMAGE),
+    "mean_leading": a_task("return torch.mean(x, dim=(0, 1))", inputs="torch.randn(9, 11, 67)"),
+    "adaptive": a_task("return F.relu(self.pool(x))",
+                       init="self.pool = nn.AdaptiveAvgPool2d((4, 3))",
+                       inputs="torch.randn(2, 5, 12, 21)"),
+    "adaptive_one": a_task("return self.pool(x)", init="self.pool = nn.AdaptiveAvgPool2d(1)",
+                           inputs="torch.randn(2, 5, 12, 21)"),
+    "adaptive_max": a_task("return F.adaptive_max_pool1d(x, 6)", inputs="torch.randn(2, 5, 42)"),
+    "weighted": a_task("return (x * w[:, :, None]).sum(dim=1)", names="x, w",
+                       inputs="torch.randn(5, 9, 33), torch.rand(5, 9)"),
+}  # fmt: skip
+
 KINDS = {
     "scan": SCANS, "columns": COLUMNS, "window": WINDOWS, "lookup": LOOKUPS, "router": ROUTERS,
     "product": PRODUCTS, "pick": PICKS, "entropy": ENTROPIES, "groups": GROUPS,
+    "gather": GATHERS, "scatter": SCATTERS, "broadcast": BROADCASTS, "mixed": MIXED,
 }  # fmt: skip
 
 UNKNOWN = {
@@ -149,8 +242,10 @@ UNKNOWN = {
         "columns", a_task("return x.sum(dim=0, keepdim=True) * x.sum(dim=1, keepdim=True)")),
     "convolutions that mix channels": (
         "window", a_task("return self.conv(x)", init="self.conv = nn.Conv2d(6, 6, 3)", **IMAGE)),
-    "windows with ceil_mode": ("window", a_task(
-        "return self.pool(x)", init="self.pool = nn.MaxPool2d(2, ceil_mode=True)", **IMAGE)),
+    "ceil_mode where a mean counts": ("window", a_task(
+        "return self.pool(x)", init="self.pool = nn.AvgPool2d(2, 2, 1, ceil_mode=True)", **IMAGE)),
+    "adaptive pools to sizes that stand": ("mixed", a_task(
+        "return self.pool(x)", init="self.pool = nn.AdaptiveAvgPool2d((None, 3))", **IMAGE)),
     "rules know padding by zeros": ("window", a_task(
         "return self.conv(x)",
         init="self.conv = nn.Conv1d(6, 6, 3, padding=1, padding_mode='circular', groups=6)",
@@ -158,10 +253,52 @@ UNKNOWN = {
     "an embedding with norms": ("lookup", a_task(
         "return self.table(x)", init="self.table = nn.Embedding(9, 8, max_norm=1.0)",
         inputs="torch.randint(0, 9, (5,))")),
+    "bags of equal sizes, without norms, offsets": ("gather", a_task(
+        "return self.bag(ids, start)", names="ids, start", init="self.bag = nn.EmbeddingBag(9, 8)",
+        inputs="torch.randint(0, 9, (20,)), torch.tensor([0, 4, 9])")),
+    "without norms, offsets or padding": ("gather", a_task(
+        "return self.bag(x)", init="self.bag = nn.EmbeddingBag(9, 8, padding_idx=0)",
+        inputs="torch.randint(0, 9, (5, 4))")),
+    "integer inputs as indices alone": ("gather", a_task(
+        "return x * ids", names="x, ids", inputs="torch.randn(5), torch.randint(0, 9, (5,))")),
+    "indices that are inputs": ("gather", a_task("return x[ids * 2]", **PICKED)),
+    "look-ups in inputs and parameters": ("gather", a_task("return (x * 2)[ids]", **PICKED)),
+    "leave an embedding alone": ("gather", LOOKUPS["embedding"]),
+    "index_add with alpha": ("scatter", a_task(
+        "return x.new_zeros(11, 67).index_add(0, ids, x, alpha=2)", **ROWS)),
+    "one scatter at a time": ("scatter", a_task(
+        "y = x.new_zeros(11, 67)\nreturn y.index_add(0, ids, x) + y.index_add(0, ids, x * 2)",
+        **ROWS)),
+    "what changes `y` in place": ("scatter", a_task(
+        "y = x.new_zeros(11, 67)\nz = y\ny.index_add_(0, ids, x)\nreturn y + z", **ROWS)),
+    "as many numbers as terms": ("scatter", a_task(
+        "return x.new_zeros(40, 67).scatter_add(0, ids[:, None], x)", **ROWS)),
+    "what this is added to": ("scatter", a_task(
+        "return ids.new_zeros(11, 67).index_add(0, ids, x)", **ROWS)),
+    "a reduction that is used again": ("mixed", a_task(
+        "return x - x.mean(dim=(0, 2), keepdim=True)", inputs="torch.randn(5, 9, 33)")),
+    "over the last dimension to the rows": ("broadcast", a_task(
+        "return x * y", names="x, y", inputs="torch.randn(5, 9, 33), torch.randn(33)")),
+    "transposed tensors": ("broadcast", a_task(
+        "return (x.transpose(1, 2) + y).contiguous()", names="x, y",
+        inputs="torch.randn(5, 9, 33), torch.randn(5, 1, 9)")),
+    "outputs that lie row by row": ("broadcast", a_task(
+        "return x.transpose(1, 2) + y", names="x, y",
+        inputs="torch.randn(5, 9, 33), torch.randn(5, 1, 9)")),
+    "along one dimension to rows and columns": ("mixed", a_task(
+        "return x.sum(dim=1)", inputs="torch.randn(5, 9, 33)")),
+    "one reduction over some dimensions": ("mixed", a_task(
+        "return x.sum(dim=(0, 2)) + x.mean(dim=(0, 2))", inputs="torch.randn(5, 9, 33)")),
     "round to 1": ("router", a_task("return torch.topk(torch.sigmoid(x), 2)[0]")),
     "the largest of a row": ("router", a_task("return torch.topk(x, 2, largest=False)[0]")),
-    "weights or smoothing": ("entropy", a_task(
-        "return F.cross_entropy(x, y, label_smoothing=0.1)", **CLASSES)),
+    "rules do not know weights in a cross entropy": ("entropy", a_task(
+        "return F.cross_entropy(x, y, weight=z)", names="x, y, z",
+        inputs="torch.randn(9, 67), torch.randint(0, 67, (9,)), torch.rand(67)")),
+    "smoothing between 0 and 1": ("entropy", a_task(
+        "return F.cross_entropy(x, y, label_smoothing=1.5)", **CLASSES)),
+    "the cross entropy of a matrix": ("entropy", a_task(
+        "return F.nll_loss(x, y)", names="x, y",
+        inputs="torch.randn(9, 67, 3), torch.randint(0, 67, (9, 3))")),
     "batch norm with running statistics": ("groups", a_task(
         "return self.norm(x)", init="self.norm = nn.BatchNorm2d(6, track_running_stats=False)",
         **IMAGE)),

@@ -1,5 +1,6 @@
 """Runs candidates beside their reference in float64; Triton in its interpreter."""
 
+import copy
 import re
 
 from triton_interpreter import loaded, runner
@@ -9,12 +10,13 @@ __all__ = ["error", "runner"]
 
 def error(
     source: str, reference: str, *, seed: int = 0, dtype: str = "float32", entry: str = "ModelNew",
-    kept: bool = False, arguments: dict[str, object] | None = None,
+    kept: bool = False, laid: bool = False, arguments: dict[str, object] | None = None,
     init: dict[str, object] | None = None,
 ) -> tuple[float, float]:  # fmt: skip
     """How far a candidate and eager are off in float64's eyes, of each result's largest value.
 
-    ``kept`` says that the reference's own ``forward`` may run; else it must not.
+    ``kept`` says that the reference's own ``forward`` may run; else it must not. ``laid`` says that
+    results must lie in memory as eager's do.
     """
     import torch
 
@@ -31,8 +33,8 @@ def error(
     made = _module(source).ModelNew(*given).eval()
     made.load_state_dict(model.state_dict())
     model, made = model.to(kind), made.to(kind)
-    inputs = [each.to(kind) if each.is_floating_point() else each for each in inputs]
-    before = [each.clone() for each in inputs]
+    inputs = [each.to(kind) if _floats(each) else each for each in inputs]
+    before = copy.deepcopy(inputs)
     if not kept:
         for part in made.modules():
             if hasattr(part, "plain"):
@@ -40,16 +42,30 @@ def error(
     with torch.no_grad():
         found, eager = _listed(made(*inputs)), _listed(model(*inputs))
         exact = _listed(model.double()(*[_wide(each) for each in inputs]))
-    same = [torch.allclose(a, b, 0, 0, True) for a, b in zip(before, inputs, strict=True)]
+    same = [
+        torch.allclose(a, b, 0, 0, True) if isinstance(a, torch.Tensor) else a == b
+        for a, b in zip(before, inputs, strict=True)
+    ]
     assert all(same), "inputs changed"
     assert [(each.shape, each.dtype) for each in found] == [
         (each.shape, each.dtype) for each in eager
     ]
+    if laid:
+        assert [_strides(each) for each in found] == [_strides(each) for each in eager]
     return _worst(found, exact), _worst(eager, exact)
 
 
+def _strides(value):  # type: ignore[no-untyped-def]
+    """Those that matter: of dimensions with more than one element."""
+    return [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1]
+
+
 def _wide(value):  # type: ignore[no-untyped-def]
-    return value.double() if value.is_floating_point() else value
+    return value.double() if _floats(value) else value
+
+
+def _floats(value) -> bool:  # type: ignore[no-untyped-def]
+    return hasattr(value, "is_floating_point") and value.is_floating_point()
 
 
 def _forbidden(*_: object) -> None:
@@ -77,4 +93,4 @@ def _worst(found, exact) -> float:  # type: ignore[no-untyped-def]
 
 def _module(text: str):  # type: ignore[no-untyped-def]
     # The interpreter knows nothing finer than float32: Triton's own schemes stand for it.
-    return loaded(re.sub(r'"bf16x[36]"', '"ieee"', text))
+    return loaded(re.sub(r"""(["'])bf16x[36]\1""", '"ieee"', text))

@@ -88,6 +88,26 @@ RECURRENT = {
         init="self.into = nn.Linear(6, 19)\nself.across = nn.Linear(19, 19)\n"
         "self.head = nn.Linear(19, 4)",
         names="x, h", inputs="torch.randn(5, 7, 6), torch.randn(5, 19)"),
+    "written_gru": a_task(
+        "ahead = self.into(x)\nouts = []\nfor t in range(x.shape[0]):\n"
+        "    a, b, g = ahead[t].chunk(3, dim=-1)\n    u, v, w = self.across(h).chunk(3, dim=-1)\n"
+        "    reset = torch.sigmoid(a + u)\n    keep = torch.sigmoid(b + v)\n"
+        "    value = torch.tanh(g + reset * w)\n    h = (1 - keep) * value + keep * h\n"
+        "    outs.append(h)\nreturn torch.stack(outs), h",
+        init="self.into = nn.Linear(6, 57)\nself.across = nn.Linear(19, 57)",
+        names="x, h", inputs="torch.randn(7, 5, 6), torch.randn(5, 19)"),
+    "gru_cell": a_task(
+        "h = x.new_zeros(x.shape[0], 19)\nouts = []\nfor t in range(x.shape[1]):\n"
+        "    h = self.cell(x[:, t], h)\n    outs.append(h)\nreturn torch.stack(outs, dim=1)",
+        init="self.cell = nn.GRUCell(6, 19)", inputs="torch.randn(5, 7, 6)"),
+    "lstm_cell": a_task(
+        "for t in range(x.shape[0]):\n    h, c = self.cell(x[t], (h, c))\nreturn h, c",
+        init="self.cell = nn.LSTMCell(6, 19, bias=False)", names="x, h, c",
+        inputs="torch.randn(7, 5, 6), torch.randn(5, 19), torch.randn(5, 19)"),
+    "relu_cell": a_task(
+        "for t in range(x.shape[0]):\n    h = self.cell(x[t], h)\nreturn h",
+        init="self.cell = nn.RNNCell(6, 19, nonlinearity='relu')", names="x, h",
+        inputs="torch.randn(7, 5, 6), torch.randn(5, 19)"),
     "tanh": a_task(
         "return self.rnn(x)", init="self.rnn = nn.RNN(6, 33, 2, bias=False)", **SEQUENCE),
     "relu": a_task(

@@ -1,11 +1,13 @@
 """What the kinds write, before the real judge."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from kind_tasks import KINDS
 from rule_tasks import a_task
 
+from kernelsmith.api import load_task
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Workload
@@ -14,6 +16,7 @@ from kernelsmith.propose.rules.kinds import kinds_for
 from kernelsmith.propose.rules.templates import template_for
 from kernelsmith.testing import QUICK
 
+TASKS = Path(__file__).parents[4] / "tasks"
 ROBUST = dataclasses.replace(QUICK, robust=True, contention=1.0)
 """Nothing here is about speed: a busy machine need not be waited for."""
 
@@ -22,7 +25,9 @@ FRAGILE = {"router", "cumsum", "cumsum_back", "cumsum_up", "cumsum_down", "maske
 
 EXAMPLES = {"scan": "cumsum_back", "columns": "softmax_middle", "window": "depthwise",
             "lookup": "embedding", "router": "router", "product": "linear",
-            "pick": "argmin_last", "entropy": "cross_entropy", "groups": "group_norm"}  # fmt: skip
+            "pick": "argmin_last", "entropy": "cross_entropy", "groups": "group_norm",
+            "gather": "bag_layer", "scatter": "messages", "broadcast": "middle",
+            "mixed": "mean_apart"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +51,34 @@ def families(task, kind, backend):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("scan", "cumprod_down"), ("columns", "rms_middle"), ("window", "causal")]
-)
+    ("kind", "name"),
+    [("scan", "cumprod_down"), ("columns", "rms_middle"), ("window", "causal"),
+     ("gather", "take_along"), ("scatter", "messages"), ("broadcast", "per_channel"),
+     ("mixed", "mean_apart")],
+)  # fmt: skip
 def test_the_first_seed_is_right(judges, kind, name):
     (family,) = families(KINDS[kind][name], kind, "cpu")
     check(judges, KINDS[kind][name], family, family.space.defaults)
+
+
+def check_built_in(judges, kind, name):
+    task = load_task(TASKS / f"{name}.py")
+    (family,) = families(task, kind, "cpu")
+    check(judges, task, family, family.space.defaults)
+
+
+def test_the_first_seed_of_a_built_in_task_is_right(judges):
+    check_built_in(judges, "gather", "embedding_bag")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("gather", "expert_combine"), ("gather", "paged_cache_gather"), ("broadcast", "adaln_gate"),
+     ("broadcast", "snake_activation"), ("entropy", "label_smoothing_loss")],
+)  # fmt: skip
+def test_the_first_seeds_of_other_built_in_tasks_are_right(judges, kind, name):
+    check_built_in(judges, kind, name)
 
 
 @pytest.mark.slow

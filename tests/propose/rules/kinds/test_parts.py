@@ -22,7 +22,8 @@ pytest.importorskip("triton")
 
 TASKS = [(kind, name) for kind, tasks in PARTS.items() for name in tasks]
 QUICK = [("attention", "gpt"), ("attention", "shared"), ("recurrent", "gru"),
-         ("neighbours", "turned"), ("neighbours", "residual")]  # fmt: skip
+         ("recurrent", "gru_cell"), ("recurrent", "written_gru"), ("neighbours", "turned"),
+         ("neighbours", "residual")]  # fmt: skip
 PACKED = "packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([7, 6, 4, 4, 1]))\n"
 NEAR = 4e-6
 """Of the largest value: float32 sums of these sizes are off by a tenth of it."""
@@ -128,6 +129,35 @@ def drawn_recurrent(rng):
     return "recurrent", a_task("return self.rnn(x)", init=init, inputs=inputs)
 
 
+def drawn_steps(rng):
+    """A loop over time: a cell of torch's, or a GRU written out."""
+    mode = rng.choice(["LSTM", "GRU", "RNN", "written", "written"])
+    into, size, batch = rng.randint(1, 9), rng.randint(2, 40), rng.randint(1, 9)
+    times, bias = rng.randint(1, 8), rng.choice(["True", "False"])
+    first = rng.random() < 0.5
+    x, shape = ("x[:, t]", (batch, times)) if first else ("x[t]", (times, batch))
+    step = [f"    h = self.cell({x}, h)"]
+    if mode == "LSTM":
+        step = [f"    h, c = self.cell({x}, (h, c))"]
+    elif mode == "written":
+        last = rng.choice(["(1.0 - z) * n + z * h", "n + z * (h - n)", "h * z + n * (1 - z)"])
+        step = [f"    a, b, d = self.into({x}).chunk(3, dim=-1)",
+                "    u, v, w = self.across(h).chunk(3, 1)",
+                "    r, z = torch.sigmoid(u + a), torch.sigmoid(b + v)",
+                "    n = torch.tanh(w * r + d)", f"    h = {last}"]  # fmt: skip
+        step[2:3] = ["    r = torch.sigmoid(u + a)", "    z = torch.sigmoid(b + v)"]
+    lines = ["outs = []", f"for t in range({times}):", *step, "    outs.append(h)"]
+    init = f"self.cell = nn.{mode}Cell({into}, {size}, bias={bias})"
+    if mode == "written":
+        init = f"self.into = nn.Linear({into}, {3 * size})\n"
+        init += f"self.across = nn.Linear({size}, {3 * size}, bias={bias})"
+    names, many = ("x, h, c", 2) if mode == "LSTM" else ("x, h", 1)
+    lines.append(f"return torch.stack(outs, dim={int(first)}), h" + ", c" * (mode == "LSTM"))
+    inputs = f"torch.randn({shape[0]}, {shape[1]}, {into})"
+    inputs += f", torch.randn({batch}, {size})" * many
+    return "recurrent", a_task("\n".join(lines), init=init, names=names, inputs=inputs)
+
+
 def drawn_neighbours(rng):
     ndim, turned = rng.randint(1, 3), rng.random() < 0.5
     groups = rng.choice([1, 2, 3])
@@ -163,7 +193,8 @@ def judges():
 @pytest.mark.parametrize("backend", ["cpu", "triton"])
 @pytest.mark.parametrize(("kind", "name"), [
     ("attention", "gpt"), ("attention", "shared"), ("recurrent", "deep_lstm"),
-    ("recurrent", "tanh"),    ("neighbours", "residual"), ("neighbours", "turned_depthwise"),
+    ("recurrent", "tanh"), ("recurrent", "written_gru"), ("neighbours", "residual"),
+    ("neighbours", "turned_depthwise"),
 ])  # fmt: skip
 def test_the_judge_lets_the_first_seed_pass(judges, kind, name, backend):
     task = PARTS[kind][name]
@@ -173,7 +204,8 @@ def test_the_judge_lets_the_first_seed_pass(judges, kind, name, backend):
     assert found.verdict is Verdict.PASSED, f"{found.verdict}: {found.message}\n{source}"
 
 
-DRAWN = {"attention": drawn_attention, "recurrent": drawn_recurrent, "neighbours": drawn_neighbours}
+DRAWN = {"attention": drawn_attention, "recurrent": drawn_recurrent, "steps": drawn_steps,
+         "neighbours": drawn_neighbours}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -183,7 +215,7 @@ def test_random_shapes_are_right(pool, kind, seed):
     rng = random.Random(f"{kind} {seed}")
     kind, task = DRAWN[kind](rng)
     for backend in ("cpu", "triton"):
-        if any(each.space.template == kind for each in kinds_for(task, backend)):
+        if kind == "recurrent" or kind in [f.space.template for f in kinds_for(task, backend)]:
             check(pool, task, kind, backend, rng.randrange(6), seed=seed)
 
 
@@ -232,6 +264,24 @@ def test_an_inner_class_is_cut_and_the_model_around_it_stays(pool):
      "in place"),
     ("recurrent", a_task(PACKED + "return self.a(packed)[0].data", init="self.a = nn.GRU(4, 4)"),
      "no recurrent layer"),
+    ("recurrent", a_task(
+        "for t in range(3):\n    h = self.cell(x[t], h * 2)\nreturn h", names="x, h",
+        init="self.cell = nn.GRUCell(4, 4)", inputs="torch.randn(3, 2, 4), torch.randn(2, 4)"),
+     "one cell of inputs and a state"),
+    ("recurrent", a_task(
+        "for t in range(3):\n    y = self.cell(x[t], h)\nreturn y", names="x, h",
+        init="self.cell = nn.GRUCell(4, 4)", inputs="torch.randn(3, 2, 4), torch.randn(2, 4)"),
+     "cells that give the next state"),
+    ("recurrent", a_task(
+        "for t in range(3):\n    h, c = self.cell(x[t], (c, h))\nreturn h", names="x, h, c",
+        init="self.cell = nn.LSTMCell(4, 4)",
+        inputs="torch.randn(3, 2, 4), torch.randn(2, 4), torch.randn(2, 4)"), "its own state"),
+    ("recurrent", a_task(
+        "for t in range(3):\n    a, b, d = self.into(x[t]).chunk(3, 1)\n"
+        "    u, v, w = self.across(h).chunk(3, 1)\n    z = torch.sigmoid(b + v)\n"
+        "    h = z * torch.tanh(d + torch.sigmoid(a + u) * w) + (1 - z) * h\nreturn h",
+        names="x, h", init="self.into = nn.Linear(4, 12)\nself.across = nn.Linear(4, 12)",
+        inputs="torch.randn(3, 2, 4), torch.randn(2, 4)"), "as torch.nn has them"),
     ("neighbours", a_task("return self.a(self.b(x))", init="self.a = nn.Conv1d(8, 8, 3)\n"
                           "self.b = nn.Conv1d(8, 8, 3)"), "Conv1d here"),
     ("neighbours", a_task("return self.a(x)", init="self.a = nn.Conv1d(8, 8, 3, padding='same')"),

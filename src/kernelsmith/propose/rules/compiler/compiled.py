@@ -79,7 +79,7 @@ class CompiledFamily:
         self._capture = capture
         self._transform = transform
         self._extra = tuple(parameters)
-        self._workloads = _distinct(task)
+        self._workloads = distinct(task)
         self._kept: dict[tuple[str, str], tuple[Shaped, ...] | Skipped] = {}
         self._space: Space | None = None
 
@@ -259,7 +259,7 @@ class CompiledFamily:
         self._options, self._space = kept, None
 
 
-def _distinct(task: Task) -> list[Workload]:
+def distinct(task: Task) -> list[Workload]:
     """Timed workloads whose inputs differ, at most a few."""
     found: dict[object, Workload] = {}
     for each in task.workloads:

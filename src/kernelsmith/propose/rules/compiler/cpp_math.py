@@ -200,10 +200,11 @@ static inline float capped(float x, float low, float high) {  // NaN stays
 """
 
 SETTLED = """\
-// Exactly 1 or -1 from a bound on: what is left of 1 + f(x) may be multiplied by much.
+// Never above one, and exactly that from a bound on: what is left of 1 + f(x) may be multiplied by
+// much, and its sign may count.
 static inline float settled(float x, float bound, float inside) {
-  inside = x >= bound ? 1.0f : inside;
-  return x <= -bound ? -1.0f : inside;
+  inside = (x >= bound) | (inside > 1.0f) ? 1.0f : inside;
+  return (x <= -bound) | (inside < -1.0f) ? -1.0f : inside;
 }
 """
 

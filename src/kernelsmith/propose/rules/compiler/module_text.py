@@ -7,9 +7,10 @@ and hands everything else to the reference's own forward, which the candidate ke
 import ast
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.compiler.apart import renamed, renamings
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.lineage import class_of, delegates, passed
@@ -39,7 +40,7 @@ class Part:
 
 def candidate_text(
     task: Task, parts: Sequence[Part], *, header: str, words: str, imports: Sequence[str],
-    block: str,
+    block: str, origin: str = "from what torch's compiler does",
 ) -> str:  # fmt: skip
     """A whole candidate.
 
@@ -50,6 +51,7 @@ def candidate_text(
         words: What this candidate is, for its reader.
         imports: What the block needs, as lines.
         block: The code that computes, between the marks of evolution.
+        origin: Where the rules have it from.
 
     Raises:
         NotRecognised: The reference is of no form that can be kept.
@@ -58,10 +60,13 @@ def candidate_text(
     own = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     lines = sorted({"import torch", *own, *imports}, key=_order)
+    others = renamings(block, {name for node in rest for name in _named(node)})
+    block = renamed(block, others)
+    parts = [replace(part, function=others.get(part.function, part.function)) for part in parts]
     layouts = [_layout(number, part, len(parts)) for number, part in enumerate(parts)]
     body = "\n\n\n".join(_statement(node, task, parts) for node in rest)
     return (
-        f'"""{task.name}: written by kernelsmith\'s rules from what torch\'s compiler does.\n\n'
+        f'"""{task.name}: written by kernelsmith\'s rules {origin}.\n\n'
         f'{words}\n"""\n{header}\n' + "\n".join(lines) + "\n\n# EVOLVE-BLOCK-START\n"
         f"{block.rstrip()}\n# EVOLVE-BLOCK-END\n\n\n"
         + "\n".join(layouts) + f"\n\n\n{_LAID_OUT}\n\n\n{body}\n"
@@ -120,6 +125,11 @@ def _defines(node: ast.stmt) -> set[str] | None:
     if isinstance(node, ast.Assign):
         return {t.id for t in node.targets if isinstance(t, ast.Name)}
     return None
+
+
+def _named(node: ast.stmt) -> set[str]:
+    """Names that a statement makes or uses: a kernel called ``max`` is not what it means."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | (_defines(node) or set())
 
 
 def _needed(nodes: Sequence[ast.stmt], entry: str) -> set[str]:

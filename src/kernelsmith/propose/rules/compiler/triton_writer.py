@@ -28,7 +28,7 @@ class Shaped:
 
 def triton_candidate(
     task: Task, shaped: Sequence[Shaped], *, header: str, words: str, launches: Launches,
-    native_exp: bool = False,
+    native_exp: bool = False, origin: str = "from what torch's compiler does",
 ) -> str:  # fmt: skip
     """Write a candidate.
 
@@ -39,6 +39,7 @@ def triton_candidate(
         words: What this candidate is, for its reader.
         launches: Where kernels are launched otherwise than by default.
         native_exp: Whether exponentials are the device's own.
+        origin: Where the rules have it from.
 
     Raises:
         NotRecognised: It cannot be written; the text says why.
@@ -63,7 +64,8 @@ def triton_candidate(
         imports.append("from triton.language.extra import libdevice")
     if "functools." in block:
         imports.append("import functools")
-    return candidate_text(task, parts, header=header, words=words, imports=imports, block=block)
+    return candidate_text(task, parts, header=header, words=words, imports=imports, block=block,
+                          origin=origin)  # fmt: skip
 
 
 def body_helpers(runs: Sequence[str]) -> list[str]:

@@ -18,6 +18,8 @@ from kernelsmith.propose.rules.kinds import (
     recurrent,
     router,
     scan,
+    scatter,
+    spread,
     window,
 )
 from kernelsmith.propose.rules.kinds.trace import Traced, trace
@@ -35,6 +37,10 @@ _KINDS: dict[str, Callable[[Traced, str], Family]] = {
     "groups": groups.recognise,
     "packed": packed.recognise,
     "neighbours": neighbours.recognise,
+    "gather": spread.gather,
+    "scatter": scatter.recognise,
+    "mixed": spread.mixed,
+    "broadcast": spread.broadcast,
 }
 _PARTS: dict[str, Callable[[Module, str], Family]] = {
     "attention": attention.recognise,

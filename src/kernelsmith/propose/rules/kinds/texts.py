@@ -39,7 +39,8 @@ def tanh(x):
 @triton.jit
 def log1p(x):
     u = 1.0 + x  # log(u) + what 1 + x lost in rounding, over u
-    return tl.where(u < float("inf"), tl.log(u) + (x - (u - 1.0)) / u, x)
+    lost = tl.where(u > 0.0, (x - (u - 1.0)) / u, 0.0)
+    return tl.where(u < float("inf"), tl.log(u) + lost, x)
 
 
 ''',

@@ -2,11 +2,11 @@
 
 import ast
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.functions import LAYERS, RENAMED
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.kinds.inputs import Inputs
 from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes
 
 _OPERATORS = {
@@ -28,11 +28,13 @@ _LAYERS = {
        for n in (1, 2, 3)},
     "GroupNorm": "num_groups num_channels eps affine",
     "Embedding": "num_embeddings embedding_dim padding_idx max_norm",
+    **{f"AdaptiveAvgPool{n}d": "output_size" for n in (1, 2, 3)},
+    **{f"AdaptiveMaxPool{n}d": "output_size return_indices" for n in (1, 2, 3)},
+    "EmbeddingBag": "num_embeddings embedding_dim max_norm norm_type scale_grad_by_freq mode",
+    "NLLLoss": "weight size_average ignore_index reduce reduction",
     "CrossEntropyLoss": "weight size_average ignore_index reduce reduction label_smoothing",
 }  # fmt: skip
 """Layers that some kind knows, with the names of their settings in order."""
-_INTEGERS = {"randint": 2, "arange": 0, "randperm": 0}
-"""Makers of integer inputs, and the position of the size where there is one."""
 _TAKEN = {
     "out", "axis", "outer", "length", "inner", "partial", "row", "rows", "at", "first", "last",
     "carry", "scan", "totals", "number", "piece", "pieces", "block", "grid", "strips", "column",
@@ -45,7 +47,9 @@ _TAKEN = {
     "cx", "cy", "cz", "at_x", "at_y", "at_z", "channel", "base", "high", "sizes", "windows",
 }  # fmt: skip
 """Names that the kernels of these kinds use themselves."""
-_FLOATS = {"rand", "randn", "ones", "zeros", "empty", "full", "normal"}
+_FRESH = {"zeros", "new_zeros", "zeros_like"}
+"""Makers of tensors that nobody else holds: what changes them in place gives them another value."""
+_IN_PLACE = {"index_add_", "scatter_add_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def trace(module: Module) -> Traced:
 
 def safe_name(name: str) -> str:
     """An argument's name in the candidate: none that the kernels use themselves."""
-    return f"{name}_" if name in _TAKEN or re.fullmatch(r"[vsrame]\d+", name) else name
+    return f"{name}_" if name in _TAKEN or re.fullmatch(r"[vsramet]\d+", name) else name
 
 
 def plain_of(value: Value) -> Plain:
@@ -127,7 +131,7 @@ class _Tracer:
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
             raise NotRecognised("rules do not know a forward with starred arguments")
         names = [a.arg for a in arguments.args[0 if self._module.task.is_function else 1 :]]
-        found = _Inputs(self._module).all()
+        found = Inputs(self._module).all()
         if len(found) > len(names) or len(names) - len(found) > len(arguments.defaults):
             raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
         inputs = []
@@ -143,20 +147,43 @@ class _Tracer:
         for statement in self._module.forward.body:
             match statement:
                 case ast.Return(value=value) if value is not None:
-                    return self._value(value)
+                    return self._whole(value)
                 case ast.Expr(value=ast.Constant()):
                     continue
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self._names[name] = self._value(value)
+                    self._names[name] = self._whole(value)
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                     held = self._value(value)
                     for i, target in enumerate(targets):
                         if not isinstance(target, ast.Name):
                             raise _unknown(statement)
                         self._names[target.id] = _item(held, i)
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr=changing)) as value) if (
+                    changing in _IN_PLACE
+                ):
+                    self._whole(value)
                 case _:
                     raise _unknown(statement)
         raise NotRecognised("rules find no value that forward returns")
+
+    def _whole(self, node: ast.expr) -> Value:
+        """The value of a statement; only there may something change in place."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=changing)):
+                if changing in _IN_PLACE and name in self._names:
+                    return self._changed(node, name)
+        return self._value(node)
+
+    def _changed(self, node: ast.Call, name: str) -> Value:
+        """A fresh tensor after a statement that changed it in place; nobody else may hold it."""
+        before = self._names[name]
+        holders = [key for key, held in self._names.items() if _holds(held, before)]
+        assert isinstance(node.func, ast.Attribute)
+        functional = node.func.attr[:-1]
+        if not isinstance(before, Expr) or before.op not in _FRESH or holders != [name]:
+            raise NotRecognised(f"rules do not know what changes `{name}` in place")
+        self._names[name] = Expr(functional, (before, *self._arguments(node)), self._keywords(node))
+        return self._names[name]
 
     def _value(self, node: ast.expr) -> Value:
         match node:
@@ -178,12 +205,31 @@ class _Tracer:
                 return self._attribute(node)
             case ast.Subscript(value=value, slice=ast.Constant(value=int() as index)):
                 return _item(self._value(value), index)
+            case ast.Subscript(value=value, slice=inside):
+                held = self._value(value)
+                if isinstance(held, Expr):
+                    items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+                    return Expr("index", (held, *[self._index(each) for each in items]))
             case ast.Call():
                 return self._call(node)
         try:
             return self._module.plain(node)
         except Unknown:
             raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}`") from None
+
+    def _index(self, node: ast.expr) -> Value:
+        """What stands in brackets: a tensor, ``None``, ``":"`` or ``"..."``."""
+        match node:
+            case ast.Slice(lower=None, upper=None, step=None):
+                return ":"
+            case ast.Constant(value=None):
+                return None
+            case ast.Constant(value=value) if value is ...:
+                return "..."
+        held = self._value(node)
+        if not isinstance(held, Expr) or held.op == "number":
+            raise NotRecognised(f"rules do not know the index `{ast.unparse(node)[:60]}`")
+        return held
 
     def _operator(self, name: str, node: ast.expr, left: ast.expr, right: ast.expr) -> Value:
         a, b = self._value(left), self._value(right)
@@ -204,10 +250,11 @@ class _Tracer:
         held = self._value(node.value)
         if isinstance(held, Expr):
             if held.op == "layer" and not held.args and node.attr in ("weight", "bias"):
-                return Expr("parameter", text=f"{held.text}.{node.attr}")
+                dims = _table(held) if node.attr == "weight" else None
+                return Expr("parameter", text=f"{held.text}.{node.attr}", dims=dims)
             if held.op in ("max", "min", "topk") and node.attr in ("values", "indices"):
                 return _item(held, ("values", "indices").index(node.attr))
-            if node.attr in ("T", "mT"):
+            if node.attr in ("T", "mT", "shape", "dtype", "device"):
                 return Expr(node.attr, (held,))
         raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}`")
 
@@ -218,7 +265,7 @@ class _Tracer:
         if isinstance(made, ast.Call):
             kind = self._module.dotted(made.func) or ast.unparse(made.func)
             if kind == "torch.nn.Parameter" or kind.endswith("register_buffer"):
-                dims, integer = _Inputs(self._module).one(made.args[0], {})
+                dims, integer = Inputs(self._module).one(made.args[0], {})
                 return Expr("parameter", text=path, dims=dims, integer=integer)
             if kind.startswith("torch.nn."):
                 return self._layer(path, kind.rpartition(".")[2], made)
@@ -243,11 +290,16 @@ class _Tracer:
                 settings.append((name, Expr("number", text=ast.unparse(value))))
         return Expr("layer", settings=tuple(settings), text=path)
 
-    def _call(self, node: ast.Call) -> Value:
-        args = tuple(self._value(each) for each in node.args)
-        keywords = tuple(
+    def _arguments(self, node: ast.Call) -> tuple[Value, ...]:
+        return tuple(self._value(each) for each in node.args)
+
+    def _keywords(self, node: ast.Call) -> tuple[tuple[str, Value], ...]:
+        return tuple(
             (RENAMED.get(k.arg, k.arg), self._value(k.value)) for k in node.keywords if k.arg
         )
+
+    def _call(self, node: ast.Call) -> Value:
+        args, keywords = self._arguments(node), self._keywords(node)
         dotted = self._module.dotted(node.func)
         if dotted is not None:
             if dotted.startswith("math."):
@@ -264,80 +316,29 @@ class _Tracer:
                 held = self._value(node.func.value)
                 if isinstance(held, Expr) and not node.func.attr.endswith("_"):
                     return Expr(node.func.attr, (held, *args), keywords)
+                changes = node.func.attr in _IN_PLACE and isinstance(node.func.value, ast.Call)
+                if changes and isinstance(held, Expr) and held.op in _FRESH:
+                    return Expr(node.func.attr[:-1], (held, *args), keywords)
         raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}`")
 
 
-class _Inputs:
-    """The form of what ``get_inputs`` makes, as written there."""
+def _table(layer: Expr) -> tuple[str, ...] | None:
+    """The dimensions of an embedding's weight."""
+    sizes = [layer.setting(name) for name in ("num_embeddings", "embedding_dim")]
+    if any(each is None for each in sizes):
+        return None
+    return tuple(each.text if isinstance(each, Expr) else str(each) for each in sizes)
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
-        functions = [n for n in module.tree.body if isinstance(n, ast.FunctionDef)]
-        self._maker = next((n for n in functions if n.name == "get_inputs"), None)
 
-    def all(self) -> list[tuple[tuple[str, ...] | None, bool]]:
-        if self._maker is None or not isinstance(self._maker.body[-1], ast.Return):
-            raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
-        values = self._maker.body[-1].value
-        local = {
-            each.targets[0].id: each.value
-            for each in self._maker.body
-            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
-        }
-        if isinstance(values, ast.Name):
-            values = local.get(values.id)
-        if not isinstance(values, ast.List | ast.Tuple):
-            raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
-        return [self.one(each, local) for each in values.elts]
-
-    def one(
-        self, node: ast.expr, local: Mapping[str, ast.expr], depth: int = 0
-    ) -> tuple[tuple[str, ...] | None, bool]:
-        if depth > 8:
-            return None, False
-        match node:
-            case ast.Name(id=name) if name in local:
-                return self.one(local[name], local, depth + 1)
-            case ast.BinOp(left=left, right=right):
-                sides = [self.one(each, local, depth + 1) for each in (left, right)]
-                return max(sides, key=lambda side: len(side[0] or ()))
-            case ast.Call(func=func, args=args, keywords=keywords):
-                name = (self._module.dotted(func) or "").rpartition(".")[2]
-                if name in _INTEGERS:
-                    size = [k.value for k in keywords if k.arg == "size"] or args[2:3]
-                    if name == "randint" and len(args) == 2 and not size:
-                        size = args[1:2]
-                    return (self._dimensions(size, local, depth) if size else None), True
-                if name in _FLOATS:
-                    sized = args[:1] if name == "full" else args
-                    return self._dimensions(sized, local, depth), False
-                if isinstance(func, ast.Attribute) and self._module.dotted(func) is None:
-                    dims, integer = self.one(func.value, local, depth + 1)
-                    return dims, (integer or func.attr == "bool") and func.attr != "float"
-                if args:
-                    return self.one(args[0], local, depth + 1)
-        return None, False
-
-    def _dimensions(
-        self, args: list[ast.expr], local: Mapping[str, ast.expr], depth: int
-    ) -> tuple[str, ...] | None:
-        if len(args) == 1:
-            match args[0]:
-                case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                    args = elements
-                case ast.Attribute(value=value, attr="shape"):
-                    return self.one(value, local, depth + 1)[0]
-        flat: list[str] = []
-        for each in args:
-            inner = each.value if isinstance(each, ast.Starred) else each
-            held = self._module.constants.get(inner.id) if isinstance(inner, ast.Name) else None
-            if isinstance(held, ast.Tuple | ast.List):
-                flat += [ast.unparse(e) for e in held.elts]
-            elif isinstance(each, ast.Starred):
-                return None
-            else:
-                flat.append(ast.unparse(each))
-        return tuple(flat)
+def _holds(value: Value, part: Value) -> bool:
+    """Whether a value is, or is computed from, another."""
+    if value == part:
+        return True
+    if isinstance(value, tuple):
+        return any(_holds(each, part) for each in value)
+    if isinstance(value, Expr):
+        return any(_holds(each, part) for each in (*value.args, *(v for _, v in value.settings)))
+    return False
 
 
 def _item(held: Value, index: int) -> Value:

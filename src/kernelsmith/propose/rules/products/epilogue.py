@@ -17,7 +17,7 @@ _SKIPPED = {"xnumel", "xoffset", "xindex", "xmask"}
 _ELEMENTWISE = re.compile(
     r"(libdevice|tl_math|math|triton_helpers)\.(?!reduce|any|all|max2|min2|argm|welford|sort)\w+"
     r"|tl\.(where|sigmoid|exp2?|log2?|sqrt(_rn)?|rsqrt|abs|full|maximum|minimum|erf|sin|cos"
-    r"|floor|ceil|fma|div_rn|fdiv|clamp|cast)"
+    r"|floor|ceil|fma|div_rn|fdiv|clamp|cast)|float"
 )
 _HELPERS = {"maximum", "minimum", "exp", "tanh", "log1p", "expm1", "is_nan", "is_inf", "truncate",
             "floor_divide", "floor_remainder"}  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.compiler.call import (
     Allocate,
     Drop,
@@ -25,7 +26,6 @@ from kernelsmith.propose.rules.products.planes import (
 )
 from kernelsmith.propose.rules.products.product import (
     HALF,
-    SHARED_BYTES,
     Product,
     Schedule,
     ceil_div,
@@ -36,8 +36,6 @@ from kernelsmith.propose.rules.products.vectors import as_vector, vector_text
 _SPLIT_BYTES = {"bf16x3": 4, "bf16x6": 6, "tf32x3": 8}
 """Per element of B that is split inside the tile: its planes go through shared memory."""
 Writer = Callable[[str, Product, Schedule, Bias | None, Epilogue | None], str]
-MULTIPROCESSORS = 132
-"""Programs of a persistent kernel: one per multiprocessor of an H100 or H200."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +59,15 @@ class Operands:
 
 def write(
     number: int, product: Product, schedule: Schedule, operands: Operands,
-    bias: Bias | None = None, epilogue: Epilogue | None = None,
+    bias: Bias | None = None, epilogue: Epilogue | None = None, *, chip: Chip = H200,
 ) -> Written:  # fmt: skip
     """Kernels for one product of a call, named by its number.
 
     Raises:
         NotRecognised: The schedule does not fit the product or the device.
     """
-    check(product, schedule)
-    maker = _Maker(number, product, schedule, operands, bias, epilogue)
+    check(product, schedule, chip)
+    maker = _Maker(number, product, schedule, operands, bias, epilogue, chip)
     if product.is_vector:
         return maker.vector()
     if schedule.planes == "one":
@@ -77,7 +75,7 @@ def write(
     return maker.planes() if schedule.planes == "once" else maker.tiles()
 
 
-def check(product: Product, schedule: Schedule) -> None:
+def check(product: Product, schedule: Schedule, chip: Chip = H200) -> None:
     """Refuse what cannot be built.
 
     Raises:
@@ -106,8 +104,10 @@ def check(product: Product, schedule: Schedule) -> None:
     if s.persistent and (s.split_k > 1 or s.planes != "once"):
         raise NotRecognised("only undivided products of planes are persistent")
     needed = shared_bytes(p, s)
-    if needed > SHARED_BYTES:
+    if needed > chip.shared_bytes:
         raise NotRecognised(f"{needed // 1024} KiB of shared memory are more than there are")
+    if s.descriptors and not chip.descriptors:
+        raise NotRecognised("the device has nothing that copies tiles by descriptor")
     values = s.bm * s.bn // (32 * s.warps)
     if s.planes != "tile" and values > 64:
         raise NotRecognised("two sums per element do not fit the registers of so few warps")
@@ -139,9 +139,10 @@ class _Maker:
 
     def __init__(
         self, number: int, product: Product, schedule: Schedule, operands: Operands,
-        bias: Bias | None, epilogue: Epilogue | None,
+        bias: Bias | None, epilogue: Epilogue | None, chip: Chip,
     ) -> None:  # fmt: skip
         self.number = number
+        self.chip = chip
         self.product, self.schedule = product, schedule
         self.operands, self.bias, self.epilogue = operands, bias, epilogue
         self.made: list[Kernel] = []
@@ -223,7 +224,7 @@ class _Maker:
         programs = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn)
         if s.persistent:
             blocks = 2 if s.warps == 4 else 1
-            programs = min(programs, MULTIPROCESSORS * blocks)
+            programs = min(programs, self.chip.processors * blocks)
         grid = (programs, p.batch, s.split_k)
         if s.split_k == 1:
             self._launch("product", text, (*self._all(given), *self._last()), grid)

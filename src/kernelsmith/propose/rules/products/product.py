@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-SHARED_BYTES = 232_448
-"""Shared memory that one program can have on an H100 or H200."""
 HALF = ("float16", "bfloat16")
 TRITON_TYPES = {"float32": "tl.float32", "float16": "tl.float16", "bfloat16": "tl.bfloat16"}
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.compiler.call import (
     Alias,
     Allocate,
@@ -70,24 +71,26 @@ def _beside_tf32(site: Site) -> Site:
     return replace(site, found=replace(site.found, product=product))
 
 
-def library_share(call: Call) -> float:
+def library_share(call: Call, chip: Chip = H200) -> float:
     """How much of a call's time is the library's products, by what they and kernels should take."""
-    products = sum(expected_us(each.found.product, "library") for each in product_sites(call))
-    own = 8 * sum(elements(call).values()) / BYTES  # one float32 read and one written
+    sites = product_sites(call)
+    products = sum(expected_us(each.found.product, "library", chip) for each in sites)
+    # One float32 read and one written.
+    own = 8 * sum(elements(call).values()) / (BYTES * chip.memory)
     return products / (products + own) if products else 0.0
 
 
-def product_parameters(call: Call) -> tuple[Parameter, ...]:
+def product_parameters(call: Call, chip: Chip = H200) -> tuple[Parameter, ...]:
     """What can be chosen about a call's products; empty where it has none."""
-    return parameters([each.found.product for each in product_sites(call)])
+    return parameters([each.found.product for each in product_sites(call)], chip)
 
 
-def product_seeds(call: Call) -> tuple[tuple[tuple[str, str], ...], ...]:
+def product_seeds(call: Call, chip: Chip = H200) -> tuple[tuple[tuple[str, str], ...], ...]:
     """What differs from the defaults, best guess first; only of parameters that there are."""
-    return seeds([each.found.product for each in product_sites(call)])
+    return seeds([each.found.product for each in product_sites(call)], chip)
 
 
-def replaced(call: Call, chosen: Parameters) -> Call:
+def replaced(call: Call, chosen: Parameters, chip: Chip = H200) -> Call:
     """The call with its products as chosen; itself where all are left to the library.
 
     Raises:
@@ -97,13 +100,13 @@ def replaced(call: Call, chosen: Parameters) -> Call:
     if not sites or chosen["product"] == "library":
         return call
     largest = max(sites, key=lambda each: each.found.product.flop).found.product
-    made = _Rewriter(call)
+    made = _Rewriter(call, chip)
     for number, site in enumerate(sites):
         fused = site.epilogue is not None and chosen["product_epilogue"] == "fused"
         if not fused:
             site = replace(site, last=site.at, epilogue=None, operands=())
         leading = _alike(site.found.product, largest)
-        schedule = scheduled(site.found.product, chosen, leading=leading, fused=fused)
+        schedule = scheduled(site.found.product, chosen, leading=leading, fused=fused, chip=chip)
         if schedule is not None:
             made.take(number, site, schedule)
     return made.call()
@@ -188,8 +191,8 @@ def _used_later(call: Call, last: int, root: str, tensors: Tensors) -> bool:
 class _Rewriter:
     """Puts the steps of a call together anew."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, call: Call, chip: Chip) -> None:
+        self._call, self._chip = call, chip
         self._steps: dict[int, Sequence[Step]] = {}
         self._kernels: list[Kernel] = []
         self._descriptors = False
@@ -202,7 +205,7 @@ class _Rewriter:
             outputs=site.operands or (Named(name=found.c),),
         )  # fmt: skip
         written = write(
-            number, found.product, schedule, operands, found.added, site.epilogue
+            number, found.product, schedule, operands, found.added, site.epilogue, chip=self._chip
         )  # fmt: skip
         needed = {_name(each) for each in (found.a, found.b, found.bias)}
         before: list[Step] = [] if found.made is None else [found.made]

@@ -1,8 +1,9 @@
 """What one call is expected to take: bytes and operations over the device's peaks."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kernelsmith.propose.rules.chip import Chip
 from kernelsmith.propose.rules.rewrite.graph import (
     LEAVES,
     NONE,
@@ -39,6 +40,18 @@ class Peaks:
     bias_is_free: bool = False
     """Whether a convolution adds its bias itself; on a GPU it is a pass over the result, unless
     elementwise work comes next."""
+
+
+def peaks_of(chip: Chip) -> Peaks:
+    """What another GPU can do, by how it compares with an H200."""
+    known = Peaks()
+    return replace(
+        known, bytes_per_s=known.bytes_per_s * chip.memory,
+        products_per_s=known.products_per_s * chip.plain,
+        convolutions_per_s=known.convolutions_per_s * chip.tensor,
+        half_per_s=known.half_per_s * chip.tensor,
+        pointwise_per_s=known.pointwise_per_s * chip.plain,
+    )  # fmt: skip
 
 
 CPU = Peaks(

@@ -133,7 +133,7 @@ class _Body:
         for pair in sweep.online:
             m, a, v = f"m{pair.total}[u]", f"a{pair.total}[u]", texts.name(pair.over)
             inside += [
-                f"const vec d{pair.total} = {v} - {m};",
+                f"const vec d{pair.total} = {v} == {m} ? vec{{}} : {v} - {m};",
                 f"const ivec up{pair.total} = d{pair.total} > 0.0f;",
                 f"const vec e{pair.total} = vexp(up{pair.total} ? -d{pair.total} : d{pair.total});",
                 f"{a} = up{pair.total} ? {a} * e{pair.total} + 1.0f : {a} + e{pair.total};",
@@ -158,6 +158,9 @@ class _Body:
             wide = self._double and n in sums
             self._have[n] = f"__builtin_convertvector(a{n}[u], vec)" if wide else f"a{n}[u]"
         for pair in sweep.online:
+            a, m = f"a{pair.total}[u]", f"m{pair.total}[u]"
+            off = f"({m} == INFINITY ? {m} : vec{{}})" if pair.unshifted else f"({m} - {m})"
+            lines.append(f"for (int u = 0; u < many; ++u) {a} *= vexp{off};  // infinities")
             self._have[pair.maximum] = f"m{pair.total}[u]"
             self._have[pair.total] = f"a{pair.total}[u]"
         return lines

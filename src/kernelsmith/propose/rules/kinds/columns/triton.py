@@ -7,6 +7,7 @@ from kernelsmith.propose.rules.kinds.columns.graph import Columns
 from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
 from kernelsmith.propose.rules.plan import Sweep, onlines, plan
 from kernelsmith.propose.rules.space import Parameters
+from kernelsmith.propose.rules.triton_source import or_zero
 
 _START = {"sum": "0.0", "prod": "1.0", "max": 'float("-inf")', "min": 'float("inf")'}
 _JOIN = {"sum": "{0} + {1}", "prod": "{0} * {1}", "max": "larger({0}, {1})",
@@ -167,7 +168,7 @@ class _Body:
             m, a, t, e = (f"{each}{pair.total}" for each in "mate")
             inside += [
                 f'{t} = tl.where(inside, {self._texts.name(pair.over)}, float("-inf"))',
-                f"{e} = tl.exp(-tl.abs({t} - {m}))",
+                f"{e} = tl.exp(tl.where({t} == {m}, 0.0, -tl.abs({t} - {m})))",
                 f"{a} = tl.where({t} > {m}, {a} * {e} + 1.0, {a} + {e})",
                 f"{m} = tl.where({t} > {m}, {t}, {m})",
             ]
@@ -178,11 +179,11 @@ class _Body:
             lines.append(f"r{n} = {self._across(n, f'a{n}')}")
             self._have[n] = f"r{n}"
         for pair in sweep.online:
-            m, a = f"m{pair.total}", f"a{pair.total}"
-            lines.append(f"r{pair.maximum} = tl.max({m}, axis=0, keep_dims=True)")
+            m, a, r = f"m{pair.total}", f"a{pair.total}", f"r{pair.maximum}"
+            lines.append(f"{r} = tl.max({m}, axis=0, keep_dims=True)")
+            shift = or_zero(r) if pair.unshifted else r
             lines.append(
-                f"r{pair.total} = tl.sum({a} * tl.exp({m} - r{pair.maximum}), "
-                "axis=0, keep_dims=True)"
+                f"r{pair.total} = tl.sum({a} * tl.exp({m} - {shift}), axis=0, keep_dims=True)"
             )
             self._have |= {pair.maximum: f"r{pair.maximum}", pair.total: f"r{pair.total}"}
         return lines

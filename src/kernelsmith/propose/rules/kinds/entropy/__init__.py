@@ -1,74 +1,30 @@
-"""Cross entropy of rows of logits against the numbers of their classes."""
-
-from dataclasses import dataclass
+"""Losses of rows of logits against the numbers of their classes."""
 
 from kernelsmith.propose.rules import cpp_prelude as prelude
-from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.around import DTYPES
 from kernelsmith.propose.rules.kinds.candidate import Parts, Written, cpp_entries, cpp_library
-from kernelsmith.propose.rules.kinds.trace import Expr, Traced, plain_of
+from kernelsmith.propose.rules.kinds.entropy.reading import Entropy, read
+from kernelsmith.propose.rules.kinds.trace import Traced
 from kernelsmith.propose.rules.space import Parameters, Space
-
-_NAMES = "x y weight size_average ignore_index reduce reduction label_smoothing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entropy:
-    """The loss of one pair of inputs."""
-
-    logits: str
-    targets: str
-    ignored: int
-    """Rows of this class do not count."""
-    reduction: str
-
-    def fits(self, dtypes: str) -> tuple[str, ...]:
-        """When the kernel may run."""
-        x, y = self.logits, self.targets
-        return (f"{x}.dtype in {dtypes}", f"{y}.dtype is torch.int64", f"{x}.dim() == 2",
-                f"{y}.shape == {x}.shape[:1]", f"{x}.numel() > 0")  # fmt: skip
-
-    def prepared(self) -> list[str]:
-        """Lines of ``forward`` up to the launch."""
-        x, y = self.logits, self.targets
-        return [f"{x} = {x}.contiguous()", f"{y} = {y}.contiguous()", f"rows, dim = {x}.shape",
-                f"out = {x}.new_empty({'rows' if self.reduction == 'none' else '()'})"]  # fmt: skip
 
 
 def recognise(traced: Traced, backend: str) -> Written:
-    """``cross_entropy`` of two inputs, classes given by number.
+    """``cross_entropy`` or ``nll_loss`` against classes by number, smoothed or not, or written out.
 
     Raises:
         NotRecognised: It is something else.
     """
-    found = traced.result
-    if not isinstance(found, Expr):
-        raise NotRecognised("rules find no cross entropy")
-    given = dict(found.settings)
-    if found.op == "layer" and given.get("kind") == "CrossEntropyLoss":
-        given |= dict(zip(("x", "y"), found.args, strict=False))
-    elif found.op == "cross_entropy":
-        given |= dict(zip(_NAMES.split(), found.args, strict=False))
-    else:
-        raise NotRecognised("rules find no cross entropy")
-    x, y = given.get("x"), given.get("y")
-    if not (isinstance(x, Expr) and isinstance(y, Expr) and x.op == y.op == "input"):
-        raise NotRecognised("rules know the cross entropy of two inputs")
-    if x.rank != 2 or y.rank != 1 or not y.integer or x.integer:
-        raise NotRecognised("rules know the cross entropy of a matrix and the numbers of classes")
-    if not set(given) <= {"kind", "x", "y", "ignore_index", "reduction"}:
-        raise NotRecognised("rules do not know weights or smoothing in a cross entropy")
-    ignored = plain_of(given.get("ignore_index", -100))
-    reduction = plain_of(given.get("reduction", "mean"))
-    if not isinstance(ignored, int) or reduction not in ("mean", "sum", "none"):
-        raise NotRecognised("rules do not know this reduction of a cross entropy")
-    entropy = Entropy(logits=x.text, targets=y.text, ignored=ignored, reduction=str(reduction))
+    entropy = read(traced)
     render = _render_cpu if backend == "cpu" else _render_triton
+    does = (
+        "Each row is read once for its maximum and sum, then the rows are added up in order."
+        if entropy.normalised
+        else "One element of each row is read, then the rows are added up in order."
+    )
     return Written(
-        backend=backend, module=traced.module, space=_space(backend),
+        backend=backend, module=traced.module, space=_space(backend), does=does,
         render=lambda chosen: render(entropy, chosen),
-        does="Each row is read once for its maximum and sum, then the rows are added up in order.",
     )  # fmt: skip
 
 
@@ -93,29 +49,47 @@ def _space(backend: str) -> Space:
 
 
 def _render_cpu(entropy: Entropy, chosen: Parameters) -> Parts:
-    online = chosen["passes"] == "online"
+    online, spread = chosen["passes"] == "online", entropy.average != 0
     text = "#include <vector>\n" + prelude.VECTORS.format(
         width=chosen["width"], unroll=chosen["unroll"], store=prelude.STORE["plain"]
     ) + prelude.SIMPLE  # fmt: skip
     text += prelude.functions({"exp"}, polynomial=chosen["math"] == "poly")
-    if online:
+    text += prelude.SUMS["blocked"]
+    if not entropy.normalised:
+        body = []
+    elif online:
         text += prelude.ONLINE
         body = [
             "Online seen;",
-            "sweep(dim, [&](auto at, int u) { seen.add(load(row, at), at, u); });",
+            *(["Sum plain;"] if spread else []),
+            "sweep(dim, [&](auto at, int u) {",
+            "  const vec v = load(row, at);",
+            *(["  plain.add(v, at, u);"] if spread else []),
+            "  seen.add(v, at, u);",
+            "});",
             "const float top = seen.maximum(), sum = seen.total(top);",
+            *(["const float below = top - plain.total() / float(dim);"] if spread else []),
         ]
     else:
-        text += prelude.SUMS["blocked"]
         text += prelude.EXTREME.format(name="Max", worst="-INFINITY", pick="vmax")
         body = [
             "Max most;",
             "sweep(dim, [&](auto at, int u) { most.add(load(row, at), at, u); });",
             "const float top = most.total();",
-            "Sum all;",
-            "sweep(dim, [&](auto at, int u) { all.add(vexp(load(row, at) - top), at, u); });",
+            f"Sum all{', plain' if spread else ''};",
+            "sweep(dim, [&](auto at, int u) {",
+            "  const vec v = load(row, at) - top;",
+            *(["  plain.add(v, at, u);"] if spread else []),
+            "  all.add(vexp(v), at, u);",
+            "});",
             "const float sum = all.total();",
+            *(["const float below = -plain.total() / float(dim);"] if spread else []),
         ]
+    if entropy.normalised:
+        loss = f"{entropy.scale!r}f * std::log(sum) + {entropy.picked!r}f * (top - own)"
+        loss += f" + {entropy.average!r}f * below" if spread else ""
+    else:
+        loss = f"-{entropy.picked!r}f * own"
     arguments = [("const T*", "logits"), ("const int64_t*", "targets"), ("T*", "out"),
                  ("int64_t", "rows"), ("int64_t", "dim")]  # fmt: skip
     end = {
@@ -131,14 +105,15 @@ def _render_cpu(entropy: Entropy, chosen: Parameters) -> Parts:
         p.pragma(chosen, "rows * dim") + " reduction(+ : count, missing)",
         "  for (int64_t i = 0; i < rows; ++i) {",
         "    const int64_t target = targets[i];",
-        f"    if (target == {entropy.ignored}) continue;",
+        *([f"    if (target == {entropy.ignored}) continue;"] if entropy.ignores else []),
         "    if (target < 0 || target >= dim) {",
         "      ++missing;",
         "      continue;",
         "    }",
         "    const T* row = logits + i * dim;",
         *[f"    {line}" for line in body],
-        "    losses[i] = std::log(sum) + top - float(row[target]);",
+        "    const float own = float(row[target]);",
+        f"    losses[i] = {loss};",
         "    ++count;",
         "  }",
         "  double total = 0;",
@@ -162,24 +137,11 @@ _LOSSES = """\
 def losses(logits, targets, partial, rows, dim, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     there = row < rows
-    most = tl.full([ROWS, BLOCK], -3.4028234e38, tl.float32)
-    total = tl.zeros([ROWS, BLOCK], tl.float32)
-    for start in range(0, dim, BLOCK):
-        at = start + tl.arange(0, BLOCK)[None, :]
-        inside = there & (at < dim)
-        value = tl.load(
-            logits + row * dim + at, mask=inside, other=float("-inf"){evict}
-        ).to(tl.float32)
-        grown = tl.exp(-tl.abs(value - most))
-        total = tl.where(value > most, total * grown + 1.0, total + grown)
-        most = tl.where(value > most, value, most)
-    top = tl.max(most, axis=1, keep_dims=True)
-    total = tl.sum(total * tl.exp(most - top), axis=1, keep_dims=True)
-    target = tl.load(targets + row, mask=there, other={ignored})
+{sums}    target = tl.load(targets + row, mask=there, other={ignored})
     known = there & (target >= 0) & (target < dim)
     own = tl.load(logits + row * dim + target, mask=known, other=0.0).to(tl.float32)
     counts = there & (target != {ignored})
-    tl.store(partial + row, tl.where(counts, tl.log(total) + top - own, 0.0), mask=there)
+    tl.store(partial + row, tl.where(counts, {loss}, 0.0), mask=there)
 
 
 @triton.jit
@@ -195,10 +157,43 @@ def added(partial, targets, out, rows, BLOCK: tl.constexpr):
     tl.store(out, tl.sum(total, axis=0){by})"""
 
 
+_SUMS = """\
+    most = tl.full([ROWS, BLOCK], -3.4028234e38, tl.float32)
+    total = tl.zeros([ROWS, BLOCK], tl.float32)
+{none}    for start in range(0, dim, BLOCK):
+        at = start + tl.arange(0, BLOCK)[None, :]
+        inside = there & (at < dim)
+        value = tl.load(
+            logits + row * dim + at, mask=inside, other=float("-inf"){evict}
+        ).to(tl.float32)
+        grown = tl.exp(-tl.abs(value - most))
+        total = tl.where(value > most, total * grown + 1.0, total + grown)
+        most = tl.where(value > most, value, most)
+{each}    top = tl.max(most, axis=1, keep_dims=True)
+    total = tl.sum(total * tl.exp(most - top), axis=1, keep_dims=True)
+{below}"""
+
+
+def _sums(entropy: Entropy, evict: str) -> tuple[str, str]:
+    """How a row's maximum and sums are found, and the loss that follows."""
+    if not entropy.normalised:
+        return "", f"-{entropy.picked!r} * own"
+    loss = f"{entropy.scale!r} * tl.log(total) + {entropy.picked!r} * (top - own)"
+    if not entropy.average:
+        return _SUMS.format(evict=evict, none="", each="", below=""), loss
+    text = _SUMS.format(
+        evict=evict, none="    plain = tl.zeros([ROWS, BLOCK], tl.float32)\n",
+        each="        plain += tl.where(inside, value, 0.0)\n",
+        below="    below = top - tl.sum(plain, axis=1, keep_dims=True) / dim\n",
+    )  # fmt: skip
+    return text, f"{loss} + {entropy.average!r} * below"
+
+
 def _render_triton(entropy: Entropy, chosen: Parameters) -> Parts:
     evict = ', eviction_policy="evict_first"' if chosen["evict"] == "first" else ""
     by = " / tl.sum(count, axis=0)" if entropy.reduction == "mean" else ""
-    kernel = _LOSSES.format(evict=evict, ignored=entropy.ignored, by=by)
+    sums, loss = _sums(entropy, evict)
+    kernel = _LOSSES.format(sums=sums, loss=loss, ignored=entropy.ignored, by=by)
     x, y = entropy.logits, entropy.targets
     target = "out" if entropy.reduction == "none" else "partial"
     launch = [

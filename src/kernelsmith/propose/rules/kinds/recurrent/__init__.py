@@ -19,7 +19,7 @@ _DOES = {
 
 
 def recognise(module: Module, backend: str) -> Written:
-    """Layers of type ``nn.LSTM``, ``nn.GRU`` or ``nn.RNN`` anywhere in a file, or written out.
+    """Layers of type ``nn.LSTM``, ``nn.GRU`` or ``nn.RNN`` anywhere in a file, or step by step.
 
     Raises:
         NotRecognised: There is none, or it is called in another way.

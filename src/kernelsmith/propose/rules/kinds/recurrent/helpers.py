@@ -54,20 +54,22 @@ LAYERS = """\
 WRITTEN = '''\
 
 
-def written(mode, ahead, layer, first, cell, times):
+def written(mode, nonlinear, ahead, weight, bias, first, cell, times):
     """A loop over steps that was written out: the last states, and the state after each step."""
-    many = 4 if mode == "LSTM" else 1
+    many = {"LSTM": 4, "GRU": 3}.get(mode, 1)
+    if not isinstance(first, torch.Tensor) or not isinstance(cell, torch.Tensor):
+        return None
     if ahead.dim() != 3 or first.dim() != 2 or cell.shape != first.shape or ahead.numel() == 0:
         return None
     batch, size = first.shape
-    if ahead.shape != (times, batch, many * size) or layer.weight.shape != (many * size, size):
+    if ahead.shape != (times, batch, many * size) or weight.shape != (many * size, size):
         return None
     if ahead.dtype not in %s or many * (times + 1) * batch * size >= 2**31:
         return None
-    if any(x.dtype is not ahead.dtype for x in (layer.weight, first, cell)):
+    if any(x.dtype is not ahead.dtype for x in (weight, first, cell)):
         return None
-    far = first.new_zeros(1, many * size) if layer.bias is None else layer.bias[None]
-    held, last = steps(mode, "tanh", ahead.contiguous()[None], layer.weight.contiguous()[None],
+    far = first.new_zeros(1, many * size) if bias is None else bias[None]
+    held, last = steps(mode, nonlinear, ahead.contiguous()[None], weight.contiguous()[None],
                        far.contiguous(), first[None], cell[None])
     return held[0, -1], last[0], held[0, 1:]
 '''

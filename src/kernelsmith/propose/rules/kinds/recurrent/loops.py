@@ -1,4 +1,4 @@
-"""Cells written out step by step: a loop over time whose body is an LSTM or a plain RNN."""
+"""Cells step by step: a loop over time whose body is an LSTM, a GRU or a plain RNN."""
 
 import ast
 from dataclasses import dataclass, field
@@ -9,6 +9,8 @@ from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen, bound
 Form = tuple[object, ...]
 """A value in the loop, sums and products with their parts in order: equal values are equal."""
 _SUMS = {ast.Add: "add", ast.Mult: "mul"}
+_CELLS = {"nn.LSTMCell": "LSTM", "nn.GRUCell": "GRU", "nn.RNNCell": "RNN"}
+_ONE: Form = ("number", 1.0)
 
 
 @dataclass(slots=True)
@@ -21,7 +23,11 @@ class _Loop:
     """What is appended to which list."""
     ahead: str = ""
     across: str = ""
+    """Weight and bias of what is made of the state, in Python."""
     state: str = ""
+    cell: str = ""
+    """The mode of a layer of torch's that is called for every step."""
+    nonlinear: str = '"tanh"'
 
     def read(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -41,17 +47,59 @@ class _Loop:
 
     def _parts(self, elements: list[ast.expr], value: ast.expr) -> None:
         called = self.place.called(value)
+        if called is not None and called[0] == "nn.LSTMCell" and isinstance(value, ast.Call):
+            self._stepped(elements, value, called[1])
+            return
         if called is None or called[0] != "chunk" or len(called[1]) < 2:
             raise NotRecognised("rules know gates that are cut by chunk")
         given = dict(zip(("x", "chunks", "dim"), called[1], strict=False)) | called[2]
         dim = ast.unparse(given["dim"]) if "dim" in given else "0"
         if dim not in ("-1", "1") or ast.unparse(given["chunks"]) != str(len(elements)):
             raise NotRecognised("rules know gates that are cut by chunk")
-        self._gates(self.form(given["x"]))
+        made, what = self.form(given["x"]), "gate"
+        if len(elements) == 3 and made[0] in ("ahead", "linear"):
+            what = f"gate of {made[0]}"
+            self._half(made)
+        else:
+            self._gates(made)
         for i, each in enumerate(elements):
             if not isinstance(each, ast.Name):
                 raise NotRecognised("rules know gates that are cut by chunk")
-            self.names[each.id] = ("gate", i)
+            self.names[each.id] = (what, i)
+
+    def _half(self, form: Form) -> None:
+        """Gates of a GRU: those of the inputs and those of the state are cut apart."""
+        if form[0] == "ahead":
+            known, self.ahead = self.ahead, str(form[1])
+        else:
+            state = form[2]
+            if not isinstance(state, tuple) or state[0] != "state":
+                raise NotRecognised("rules know gates of inputs and a layer of the state")
+            known, self.across, self.state = self.across, _layer(str(form[1])), str(state[1])
+        if known:
+            raise NotRecognised("rules know one set of gates in a loop over time")
+
+    def _called(self, node: ast.Call, mode: str, args: list[ast.expr], state: ast.expr) -> None:
+        """A layer of torch's for one step; what it makes of the inputs is found beforehand."""
+        given, held, path = self.form(args[0]), self.form(state), ast.unparse(node.func)
+        if given[0] != "ahead" or held[0] != "state" or self.ahead:
+            raise NotRecognised("rules know one cell of inputs and a state in a loop over time")
+        self.ahead = f"torch.nn.functional.linear({given[1]}, {path}.weight_ih, {path}.bias_ih)"
+        self.across, self.state = f"{path}.weight_hh, {path}.bias_hh", str(held[1])
+        self.cell = mode
+        self.nonlinear = f"{path}.nonlinearity" if mode == "RNN" else self.nonlinear
+
+    def _stepped(self, elements: list[ast.expr], node: ast.Call, args: list[ast.expr]) -> None:
+        """``h, c = self.cell(x[t], (h, c))``."""
+        match (elements, args):
+            case (
+                [ast.Name(id=h), ast.Name(id=c)],
+                [_, ast.Tuple(elts=[ast.Name(id=old_h) as state, ast.Name(id=old_c)])],
+            ) if (h, c) == (old_h, old_c) and c not in self.names and not node.keywords:
+                self._called(node, "LSTM", args, state)
+                self.names[h], self.names[c] = ("cell", 0), ("cell", 1)
+            case _:
+                raise NotRecognised("rules know an LSTM's cell that is given its own state")
 
     def _gates(self, form: Form) -> None:
         """Inputs of all steps plus a linear layer of the state."""
@@ -63,7 +111,8 @@ class _Loop:
         _, path, state = across[0]
         if not isinstance(state, tuple) or state[0] != "state":
             raise NotRecognised("rules know gates of inputs and a layer of the state")
-        self.ahead, self.across, self.state = str(ahead[0][1]), str(path), str(state[1])
+        self.ahead, self.across = str(ahead[0][1]), _layer(str(path))
+        self.state = str(state[1])
 
     def form(self, node: ast.expr) -> Form:
         match node:
@@ -72,6 +121,10 @@ class _Loop:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _SUMS:
                 parts = sorted((self.form(left), self.form(right)), key=repr)
                 return (_SUMS[type(op)], *parts)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return ("sub", self.form(left), self.form(right))
+            case ast.Constant(value=int() | float() as value):
+                return ("number", float(value))
             case ast.Subscript(value=ast.Name() as value, slice=ast.Name(id=index)):
                 if index == self.time:
                     return ("ahead", self._outside(value))
@@ -90,6 +143,11 @@ class _Loop:
                 # A layer of one step's input is the same for all steps at once.
                 return ("ahead", f"{path}({made[1]})") if made[0] == "ahead" else (
                     "linear", path, made)  # fmt: skip
+        single = called is not None and called[0] in ("nn.GRUCell", "nn.RNNCell")
+        if single and called is not None and len(called[1]) == 2 and not called[2]:
+            assert isinstance(node, ast.Call)
+            self._called(node, _CELLS[called[0]], called[1], called[1][1])
+            return ("cell", 0)
         raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}` in a loop over time")
 
     def _outside(self, node: ast.Name) -> str:
@@ -121,7 +179,16 @@ def find_loop(place: Place) -> tuple[list[Cut], str] | None:
 
 
 def _mode(loop: _Loop) -> tuple[str, str]:
-    """LSTM or RNN, and the name of the LSTM's cell."""
+    """LSTM, GRU or RNN, and the name of the LSTM's cell."""
+    if loop.cell:
+        if loop.names.get(loop.state) != ("cell", 0):
+            raise NotRecognised("rules know cells that give the next state")
+        cells = [name for name, form in loop.names.items() if form == ("cell", 1)]
+        return loop.cell, next(iter(cells), "")
+    if loop.state and loop.names.get(loop.state) in _gru(loop.state):
+        if not loop.ahead:
+            raise NotRecognised("rules know gates of inputs and a layer of the state")
+        return "GRU", ""
     if not loop.state:
         for name, form in loop.names.items():
             if form[0] == "tanh" and isinstance(form[1], tuple):
@@ -139,7 +206,23 @@ def _mode(loop: _Loop) -> tuple[str, str]:
             state = _times(("sigmoid", ("gate", 3)), ("tanh", form))
             if loop.names.get(loop.state) == state:
                 return "LSTM", name
-    raise NotRecognised("rules know cells written out as torch.nn.LSTM and torch.nn.RNN have them")
+    raise NotRecognised("rules know cells written out as torch.nn has them")
+
+
+def _layer(path: str) -> str:
+    return f"{path}.weight, {path}.bias"
+
+
+def _gru(state: str) -> tuple[Form, ...]:
+    """A GRU's next state, in the two ways it is written."""
+    reset, keep = (("sigmoid", _sum(("gate of ahead", i), ("gate of linear", i))) for i in (0, 1))
+    inner = _times(reset, ("gate of linear", 2))
+    value = ("tanh", _sum(("gate of ahead", 2), inner))
+    old: Form = ("state", state)
+    return (
+        _sum(_times(("sub", _ONE, keep), value), _times(keep, old)),
+        _sum(value, _times(keep, ("sub", old, value))),
+    )
 
 
 def _sum(*parts: Form) -> Form:
@@ -159,7 +242,7 @@ def _cuts(place: Place, loop: _Loop, mode: str, cell: str, count: str) -> list[C
     used = {n.id for n in later if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     if used & ((bound(place.body[at]) | {loop.time}) - {state, cell, listed}):
         raise NotRecognised("rules know loops of which nothing but states is read")
-    given = f"{loop.ahead}, {loop.across}, {state}, {cell or state}"
+    given = f"{loop.nonlinear}, {loop.ahead}, {loop.across}, {state}, {cell or state}"
     lines = [
         f'stepped = written("{mode}", {given}, {count})',
         "if stepped is None:\n    return {plain}",

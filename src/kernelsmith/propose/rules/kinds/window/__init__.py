@@ -91,9 +91,9 @@ def _window(
     op: str, ndim: int, given: dict[str, Value], path: str, *, nodes: tuple[Node, ...], made: int,
     output: int,
 ) -> Window:  # fmt: skip
-    for name in ("return_indices", "ceil_mode"):
-        if plain_of(given.get(name)):
-            raise NotRecognised(f"rules do not know windows with {name}")
+    if plain_of(given.get("return_indices")):
+        raise NotRecognised("rules do not know windows with return_indices")
+    beyond = bool(plain_of(given.get("ceil_mode")))
     if plain_of(given.get("padding_mode", "zeros")) != "zeros":
         raise NotRecognised("rules know padding by zeros")
     size = _three(given.get("kernel_size"), ndim, 1)
@@ -111,10 +111,13 @@ def _window(
     if size[0] * size[1] * size[2] > _MANY_TAPS:
         raise NotRecognised(f"rules know windows of at most {_MANY_TAPS} taps")
     override = plain_of(given.get("divisor_override"))
+    whole = plain_of(given.get("count_include_pad", True)) is not False
+    if beyond and op == "mean" and whole and any(around) and not override:
+        raise NotRecognised("rules do not know ceil_mode where a mean counts what was padded")
     return Window(
         op=op, ndim=ndim, x=x, size=size, stride=stride, step=step, path=path, bias=bias,
         before=_added(around, before), behind=_added(around, behind),
-        whole=plain_of(given.get("count_include_pad", True)) is not False,
+        whole=whole and not beyond, beyond=beyond,
         divisor=override if isinstance(override, int) else 0,
         nodes=nodes, made=made, output=output,
     )  # fmt: skip

@@ -22,6 +22,8 @@ class Window:
     behind: Three
     step: Three
     """Dilation."""
+    beyond: bool
+    """Whether the last windows may reach beyond the padded input (``ceil_mode``)."""
     whole: bool
     """Whether a mean counts what was padded."""
     divisor: int
@@ -42,7 +44,7 @@ class Window:
     @property
     def padded(self) -> bool:
         """Whether a window may lie outside."""
-        return any(self.before) or any(self.behind)
+        return any(self.before) or any(self.behind) or self.beyond
 
     @property
     def reach(self) -> Three:
@@ -85,8 +87,16 @@ class Window:
         outs = []
         for i, name in enumerate(names):
             more = self.before[i] + self.behind[i] - self.reach[i] - 1
-            inside = f"({name} {'+' if more >= 0 else '-'} {abs(more)}) // {self.stride[i]} + 1"
-            outs.append("1" if i < missing else inside)
+            room, step = f"({name} {'+' if more >= 0 else '-'} {abs(more)})", self.stride[i]
+            if self.beyond and i >= missing:
+                lines += [
+                    f"{name}s = -(-{room} // {step}) + 1",
+                    # The last window begins inside, or in the padding before.
+                    f"{name}s -= ({name}s - 1) * {step} >= {name} + {self.before[i]}",
+                ]
+                outs.append(f"{name}s")
+            else:
+                outs.append("1" if i < missing else f"{room} // {step} + 1")
         lines.append(f"sizes = ({', '.join(outs)})")
         lines.append(f"out = {x}.new_empty((batch, channels, *sizes[{missing}:]))")
         if self.op == "conv":

@@ -103,7 +103,8 @@ def _load(window: Window, chosen: Parameters, z: str, y: str, x: str) -> list[st
         if window.before[i]:
             inside.append(f"({place} >= 0)")
         # Rows that share a patch may go beyond the last one.
-        if window.before[i] or window.behind[i] or (i == 1 and shared):
+        beyond = window.behind[i] or window.beyond
+        if window.before[i] or beyond or (i == 1 and shared):
             inside.append(f"({place} < {size})")
     evict = ', eviction_policy="evict_first"' if chosen["evict"] == "first" else ""
     return [
