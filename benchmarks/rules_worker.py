@@ -47,9 +47,9 @@ class Worker:
         self._asked = asked
         settings = effort(asked["effort"], backend=asked["backend"])
         self._judge = LocalEvaluator(self.backend, settings)
-        # One pair takes a spread between pairs for granted, four per cent of it; two have seen it.
-        twice = dataclasses.replace(settings.stop, min_pairs=2, max_pairs=2)
-        self._patient = dataclasses.replace(settings, robust=False, stop=twice)
+        # One pair takes a spread between pairs for granted, four per cent; three have seen it.
+        thrice = dataclasses.replace(settings.stop, min_pairs=3, max_pairs=3)
+        self._patient = dataclasses.replace(settings, robust=False, stop=thrice)
 
     @cached_property
     def _compilers(self) -> Compilers:

@@ -4,6 +4,18 @@ from collections.abc import Sequence
 
 from kernelsmith.propose.rules.space import Parameter, Parameters, Space
 
+THROUGH_A_SPAN = (
+    "      int64_t i = s * span;",
+    "      if (i + span <= inner) {",
+    "        down(Full{i}, std::integral_constant<int, U>());",
+    "        continue;",
+    "      }",
+    "      for (; i + W <= inner; i += W) down(Full{i}, std::integral_constant<int, 1>());",
+    "      if (i < inner) down(Part{i, int(inner - i)}, std::integral_constant<int, 1>());",
+    "    }",
+)
+"""Lines of C++ that call ``down`` for every vector of the span ``s``: many, single ones, a rest."""
+
 
 def a_space(template: str, parameters: Sequence[Parameter], wanted: Sequence[Parameters]) -> Space:
     """A space whose seeds are those of the wanted ones that it can say, each once."""
@@ -106,12 +118,5 @@ def down_columns(chosen: Parameters, body: Sequence[str]) -> list[str]:
         "        constexpr int many = decltype(wide)::value;",
         *[f"        {line}" for line in body],
         "      };",
-        "      int64_t i = s * span;",
-        "      if (i + span <= inner) {",
-        "        down(Full{i}, std::integral_constant<int, U>());",
-        "        continue;",
-        "      }",
-        "      for (; i + W <= inner; i += W) down(Full{i}, std::integral_constant<int, 1>());",
-        "      if (i < inner) down(Part{i, int(inner - i)}, std::integral_constant<int, 1>());",
-        "    }",
+        *THROUGH_A_SPAN,
     ]

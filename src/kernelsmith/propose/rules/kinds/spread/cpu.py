@@ -281,14 +281,7 @@ def _down(spread: Spread, access: Access, chosen: Parameters) -> list[str]:
         *indented([*end, f"store(out + row * inner, at, {result});"], 10),
         "        }",
         "      };",
-        "      int64_t i = s * span;",
-        "      if (i + span <= inner) {",
-        "        down(Full{i}, std::integral_constant<int, U>());",
-        "        continue;",
-        "      }",
-        "      for (; i + W <= inner; i += W) down(Full{i}, std::integral_constant<int, 1>());",
-        "      if (i < inner) down(Part{i, int(inner - i)}, std::integral_constant<int, 1>());",
-        "    }",
+        *p.THROUGH_A_SPAN,
     ]  # fmt: skip
 
 
