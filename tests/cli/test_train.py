@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kernelsmith.cli.main import main
+from kernelsmith.cli.train_verbs import _tasks
+from kernelsmith.run.config import RunConfig
 
 pytest.importorskip("trl", reason="the extra train is not installed")
 
@@ -149,3 +152,27 @@ def test_mistakes_are_one_line_and_the_users(words, why, capsys, tmp_path, monke
     said = capsys.readouterr().err
     assert why in said
     assert "Traceback" not in said
+
+
+CUDA = Path(__file__).parents[2] / "tasks" / "cuda" / "l2_normalize.py"
+
+
+def test_a_cycle_leaves_out_tasks_that_are_there_to_be_ported(tmp_path, capsys):
+    plain = CUDA.parents[1] / "l2_normalize.py"
+    for folder, source in ((tmp_path, plain), (tmp_path / "cuda", CUDA)):
+        folder.mkdir(exist_ok=True)
+        (folder / "l2_normalize.py").write_text(source.read_text())
+    (tmp_path / "softmax.py").write_text((plain.parent / "softmax.py").read_text())
+    chosen = _tasks(tmp_path, RunConfig(backend="cpu"), ["l2_normalize", "softmax"])
+    assert [each.name for each in chosen] == ["l2_normalize", "softmax"]
+    assert "bring a CUDA kernel along" in capsys.readouterr().err
+
+
+def test_two_tasks_of_one_name_are_refused_before_anything_runs(tmp_path, capsys):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "e1.py").write_text("x + y  # us: 20")
+    said = run("cycle", tmp_path, "--backend", "null", "--out", tmp_path / "cycle")
+    assert said == 2
+    assert "two tasks 'e1'" in capsys.readouterr().err
+    assert not (tmp_path / "cycle").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kernelsmith.cli.elsewhere import LOCAL, elsewhere
 from kernelsmith.cli.session import load as load_task
-from kernelsmith.cli.suite import tasks_in
+from kernelsmith.cli.suite import fitting, tasks_in
 from kernelsmith.cli.train_teach import teach
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
@@ -50,7 +50,8 @@ def data(args: argparse.Namespace) -> int:
         held_out_share=args.held_out_share, held_out=tuple(args.held_out),
         centres=_names(args.centres), context_tokens=args.context, compiler=not args.no_compiler,
     )  # fmt: skip
-    benchmark = _tasks(args.benchmark, RunConfig()) if args.benchmark is not None else []
+    files = tasks_in(args.benchmark) if args.benchmark is not None else []
+    benchmark = [load_task(path, RunConfig()) for _, path in files]
     built = build(args.runs, recipe, args.out, benchmark=benchmark)
     print(
         f"{len(built.sft)} steps to imitate, {len(built.rl)} questions to reinforce, "
@@ -394,13 +395,21 @@ def _turn(args: argparse.Namespace, backend: str) -> Callable[[], AbstractContex
     return load_backend(backend).shared
 
 
-def _tasks(folder: Path, config: RunConfig, only: Sequence[str] = ()) -> list[Task]:
-    found = []
-    for name, path in tasks_in(folder):
-        if not only or name in only or path.stem in only:
-            found.append(load_task(path, config))
+def _tasks(folder: Path, config: RunConfig, only: Sequence[str]) -> list[Task]:
+    """Tasks of a folder that are meant for the backend, each with a name of its own."""
+    fit, left_out = fitting(tasks_in(folder), config)
+    if left_out:
+        print(left_out, file=sys.stderr)
+    found = [
+        load_task(path, config)
+        for name, path in fit
+        if not only or name in only or path.stem in only
+    ]
     if only and len(found) < len(only):
         raise UsageError(f"not all of {', '.join(only)} are in {folder}")
+    names = [task.name for task in found]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"{folder} holds two tasks {twice!r}, whose runs would be one folder")
     return found
 
 
