@@ -109,3 +109,20 @@ def test_one_task_cannot_be_held_out(tmp_path):
     config = CycleConfig(backend="null", train=SHORT)
     with pytest.raises(UsageError, match="at least two"):
         Cycle(tmp_path, null_tasks(1), config, parts, print)
+
+
+def test_where_no_step_is_a_best_one_others_are_reinforced_and_it_is_said(tmp_path):
+    said: list[str] = []
+
+    def selected(**changes):
+        cycle = a_cycle(tmp_path, said, teacher_steps=1, **changes)
+        runs = [cycle._teach()]
+        place = tmp_path / "round-1"
+        place.mkdir(exist_ok=True)
+        return cycle._selections(place, cycle._data(place, runs), runs)
+
+    with pytest.raises(UsageError, match="'best' has no step"):
+        selected()
+    assert selected(instead=("top-k", "initial")) == ["initial"]
+    assert "no step of the teacher is one of 'best': 'initial' instead" in said
+    assert selected() == ["initial"], "the choice is the round's, whoever goes on with it"

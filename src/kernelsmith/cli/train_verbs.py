@@ -116,6 +116,7 @@ def cycle(args: argparse.Namespace) -> int:
         backend=args.backend, train=_config(args), model=args.model,
         teacher_steps=args.teacher_steps, student_steps=args.student_steps, samples=args.samples,
         selections=tuple(args.select) or ("best",), seed=args.seed, run=run,
+        instead=() if args.select else ("top-k", "initial", "all"),
         recipe=Recipe(form=args.form, held_out=tuple(args.held_out)),
     )  # fmt: skip
     tasks = _tasks(args.tasks, run, args.only)

@@ -16,7 +16,7 @@ from kernelsmith.errors import UsageError
 from kernelsmith.propose.models import ModelConfig
 from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 from kernelsmith.training.data.build import HELD_OUT, RL, SFT, Recipe, build
-from kernelsmith.training.data.rows import read_rows
+from kernelsmith.training.data.rows import Row, read_rows
 from kernelsmith.training.evolve import MakeProposer, OpenJudges, evolve
 from kernelsmith.training.forms.form import Form, form_named
 from kernelsmith.training.measure import Skill, ask_all, best_scores, skill_of, table_of, to_json
@@ -30,6 +30,7 @@ from kernelsmith.training.serve.server import ModelServer
 
 Say = Callable[[str], None]
 BASE = "base"
+_SELECTIONS = "selections.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,8 @@ class CycleConfig:
     """Of each evolution that models are compared by."""
     selections: tuple[str, ...] = ("best",)
     """Each is reinforced by itself after imitation; the next round begins with the first."""
+    instead: tuple[str, ...] = ()
+    """What is reinforced where one of them has no step: a short teaching may know no best one."""
     samples: int = 4
     """Answers per held-out question."""
     recipe: Recipe = field(default_factory=Recipe)
@@ -108,7 +111,7 @@ class Cycle:
         data = self._data(place, runs)
         base = self._base(place, before if number > 1 else None, data)
         models = {BASE: base, "sft": self._sft(place, base, data)}
-        for name in self._config.selections:
+        for name in self._selections(place, data, runs):
             models[f"sft+grpo({name})"] = self._grpo(place, models["sft"], data, runs, name)
         skills = [self._measured(place, name, model, data) for name, model in models.items()]
         (place / "table.md").write_text(table_of(skills), encoding="utf-8")
@@ -134,7 +137,8 @@ class Cycle:
 
     def _base(self, place: Path, before: Path | None, data: Path) -> Path:
         if before is not None:
-            return before / f"grpo-{self._config.selections[0]}" / "model"
+            reinforced = _said(before / _SELECTIONS) or list(self._config.selections)
+            return before / f"grpo-{reinforced[0]}" / "model"
         if self._config.model is not None:
             return Path(self._config.model)
         base = place / BASE
@@ -153,15 +157,32 @@ class Cycle:
             self._say(f"loss {first:.3f} to {last:.3f} in {trained.steps} steps")
         return out / "model"
 
+    def _selections(self, place: Path, data: Path, runs: Sequence[Path]) -> list[str]:
+        """What is reinforced: as configured, or the first of the others that has a step."""
+        if known := _said(place / _SELECTIONS):
+            return known
+        found: list[str] = []
+        for name in self._config.selections:
+            others = [each for each in self._config.instead if each not in found]
+            having = (each for each in (name, *others) if self._questions(data, runs, each))
+            chosen = next(having, None)
+            if chosen is None:
+                raise UsageError(f"the selection {name!r} has no step; evolve longer, or another")
+            if chosen != name:
+                self._say(f"no step of the teacher is one of {name!r}: {chosen!r} instead")
+            found.append(chosen)
+        return _remembered(place / _SELECTIONS, found)
+
+    def _questions(self, data: Path, runs: Sequence[Path], name: str) -> list[Row]:
+        if name == self._config.selections[0]:
+            return read_rows(data / RL)
+        return list(build(runs, self._recipe(name), form=self._form).rl)
+
     def _grpo(self, place: Path, sft: Path, data: Path, runs: Sequence[Path], name: str) -> Path:
         out = place / f"grpo-{name}"
         if not _is_model(out / "model"):
             self._say(f"reinforce on {name} steps")
-            rows = read_rows(data / RL)
-            if name != self._config.selections[0]:
-                rows = list(build(runs, self._recipe(name), form=self._form).rl)
-            if not rows:
-                raise UsageError(f"the selection {name!r} has no step; evolve longer, or another")
+            rows = self._questions(data, runs, name)
             model, tokens = load(sft)
             config = self._config.train.grpo
             with self._judging() as judging:
@@ -218,8 +239,12 @@ def _remembered(path: Path, said: list[str]) -> list[str]:
     """What a round was given when it began; a later call need not say it again."""
     if said or not path.is_file():
         path.write_text(json.dumps(said))
-    found = json.loads(path.read_text())
-    return [str(each) for each in found]
+    return _said(path)
+
+
+def _said(path: Path) -> list[str]:
+    """What was remembered; nothing where nobody did."""
+    return [str(each) for each in json.loads(path.read_text())] if path.is_file() else []
 
 
 def _is_model(path: Path) -> bool:
