@@ -175,7 +175,7 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     content, done = captured(chosen, how, limit_s=left, stop=stop)
     if done.cut_short and (left < how.limit_s or how.lock is not None or stop.is_set()):
         return False  # the next session has more time, or others will not have the device so long
-    if how.at_once > 1 and captured_nothing(done.error, content):
+    if how.at_once > 1 and had_no_memory(done.error, content):
         say(f"{chosen.key}: no memory beside others; ask again with --capture-jobs 1")
         return False
     if content is None:
@@ -189,7 +189,7 @@ def _families(chosen: Chosen, store: Store, how: Asking, stop: Event) -> bool:
     return True
 
 
-def captured_nothing(error: str, content: bytes | None) -> bool:
+def had_no_memory(error: str, content: bytes | None) -> bool:
     """Whether nothing was captured because the device was full."""
     reasons = "" if content is None else " ".join(pickle.loads(content).families.reasons)
     return lacks_memory(f"{error} {reasons}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.gpu_ledger import NOT_NOW, Ledger, gpu_options
 from benchmarks.rules import seeds_of
-from benchmarks.rules_capture import Asking, Store, captured_nothing, captures
+from benchmarks.rules_capture import Asking, Store, captures, had_no_memory
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen
 from rules_small_task import TASK
@@ -171,6 +171,6 @@ def test_what_found_no_memory_beside_others_leaves_no_record(tmp_path):
 
 def test_a_capture_that_found_no_memory_says_so():
     begun = Begun(families=Families(reasons=("OutOfMemoryError: CUDA out of memory",)))
-    assert captured_nothing("", pickle.dumps(begun))
-    assert captured_nothing("cuMemAlloc_v2: CUDA error 2", None)
-    assert not captured_nothing("", pickle.dumps(Begun(families=Families(reasons=("no kernel",)))))
+    assert had_no_memory("", pickle.dumps(begun))
+    assert had_no_memory("cuMemAlloc_v2: CUDA error 2", None)
+    assert not had_no_memory("", pickle.dumps(Begun(families=Families(reasons=("no kernel",)))))

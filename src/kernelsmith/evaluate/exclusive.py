@@ -9,6 +9,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 
+def lock_file(path: Path) -> int:
+    """Open a file to lock it.
+
+    Each holder opens it anew: a lock belongs to the open file, so threads of one process exclude
+    each other too, and a killed process lets go by itself.
+    """
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
 class DeviceLock:
     """A lock between all judges of one user on one machine, by a file that survives nobody."""
 
@@ -30,9 +39,7 @@ class DeviceLock:
 
     @contextlib.contextmanager
     def _held(self, kind: int) -> Iterator[None]:
-        # Each holder opens the file anew: flock belongs to the open file, so threads of one
-        # process exclude each other too, and a killed process lets go by itself.
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = lock_file(self.path)
         try:
             fcntl.flock(fd, kind)
             yield

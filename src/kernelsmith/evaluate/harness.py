@@ -192,16 +192,18 @@ class Judge:
         beside: bool | None = False
         try:
             with self._checking() as beside:
-                for workload in self._task.workloads:
-                    self._check(candidate, workload, findings)
+                self._check_each(candidate, findings)
         except (ProgramFailed, UsageError) as failed:
             if not beside or not lacks_memory(str(failed)):
                 raise
             findings.labels.clear()
             findings.accuracy.clear()
             with self._backend.shared():
-                for workload in self._task.workloads:
-                    self._check(candidate, workload, findings)
+                self._check_each(candidate, findings)
+
+    def _check_each(self, candidate: Candidate, findings: _Findings) -> None:
+        for workload in self._task.workloads:
+            self._check(candidate, workload, findings)
 
     def _checking(self) -> AbstractContextManager[bool | None]:
         """Hold the device for checking; a backend may know how many can at a time.

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from kernelsmith.evaluate.exclusive import lock_file
+
 ROOMS = 12
 PART = 1 / 16
 """Of the device's memory in each room; the rest is for contexts, and for what torch's compiler is
@@ -55,8 +57,7 @@ def rooms_for(needed: int, total: int) -> int | None:
 
 
 def _opened(path: Path, until: ExitStack) -> int:
-    # Opened anew by every holder: a lock belongs to the open file, so threads exclude each other.
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = lock_file(path)
     until.callback(os.close, fd)
     return fd
 

@@ -86,6 +86,7 @@ class Cycle:
             raise UsageError("a cycle holds tasks out; give it at least two")
         self._root, self._tasks, self._config = folder, list(tasks), config
         self._parts, self._say = parts, say
+        self._built: dict[tuple[Path, str], list[Row]] = {}
         self._form: Form = form_named(
             config.recipe.form, config.backend, budget_tokens=config.recipe.context_tokens // 2
         )
@@ -176,7 +177,9 @@ class Cycle:
     def _questions(self, data: Path, runs: Sequence[Path], name: str) -> list[Row]:
         if name == self._config.selections[0]:
             return read_rows(data / RL)
-        return list(build(runs, self._recipe(name), form=self._form).rl)
+        if (data, name) not in self._built:  # all journals are read for it
+            self._built[data, name] = list(build(runs, self._recipe(name), form=self._form).rl)
+        return self._built[data, name]
 
     def _grpo(self, place: Path, sft: Path, data: Path, runs: Sequence[Path], name: str) -> Path:
         out = place / f"grpo-{name}"

@@ -48,9 +48,9 @@ _LIMITS = Limits(memory_bytes=None, scratch_bytes=1 << 30, threads=1024, open_fi
 _SHARING = {"pid": "the driver takes two processes of the same number for one and the same"}
 _COMPILE_S = 120.0
 _TRIES = 2
+"""Of ncu, which takes the device for a minute where it does not answer."""
 _TRYING = 4
 """Rooms for one forward of whose size nothing is known yet."""
-"""Of ncu, which takes the device for a minute where it does not answer."""
 
 
 class CudaBackend:
@@ -216,25 +216,26 @@ class CudaBackend:
             yield
 
     @contextmanager
-    def opening(self, oracle: DeviceOracle) -> Iterator[bool]:
-        """Use the device beside others where it has room for all; says whether there may be any."""
+    def opening(self, oracle: DeviceOracle) -> Iterator[int]:
+        """Use the device beside others, in as many rooms as it says; 0: alone, for want of room."""
         if not oracle.is_sized:
             with self._rooms.taken(_TRYING), self._lock.shared():
                 oracle.rooms()
         if rooms := oracle.rooms():
             with self._rooms.taken(rooms), self._lock.shared():
-                yield True
+                yield rooms
         else:
             with self.shared():
-                yield False
+                yield 0
 
     @contextmanager
     def checking(self, oracle: DeviceOracle) -> Iterator[bool]:
-        """The same, and nobody takes more of the memory than its rooms have."""
-        with self.opening(oracle) as beside:
-            rooms = oracle.rooms() if beside else None
-            with oracle.within(rooms) if rooms else nullcontext():
-                yield beside
+        """The same, and nobody takes more of the memory than its rooms have; whether beside."""
+        with (
+            self.opening(oracle) as rooms,
+            oracle.within(rooms) if rooms else nullcontext(),
+        ):
+            yield rooms > 0
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

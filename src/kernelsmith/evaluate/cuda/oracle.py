@@ -61,20 +61,17 @@ class Predicted:
     @property
     def peak(self) -> int | None:
         """Of the whole judgement, one input set at a time."""
-        if self.footprint is None:
-            return None
         return self._at_most(sliced=True)
 
     @property
     def comfortable(self) -> int | None:
         """The same where float64 answers need not be found slice by slice."""
-        return None if self.footprint is None else self._at_most(sliced=False)
+        return self._at_most(sliced=False)
 
-    def _at_most(self, *, sliced: bool) -> int:
-        assert self.footprint is not None
-        return predicted_peak(
-            self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced
-        )  # fmt: skip
+    def _at_most(self, *, sliced: bool) -> int | None:
+        if self.footprint is None:
+            return None
+        return predicted_peak(self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +92,7 @@ class DeviceOracle(Oracle):
         self._needs: dict[str, tuple[int, int | None]] = {}
         self._fitting: set[str] = set()
         self._rooms: int | None = None
-        """As ``rooms`` says; 0 where the device is needed alone."""
+        """As ``rooms`` says, once it was asked."""
         self.for_programs: float | None = None
         """What of the device's memory a program may take that is opened now; none: all of it."""
         self.avoided: set[str] = set()
@@ -121,8 +118,8 @@ class DeviceOracle(Oracle):
             self._fitting.add(workload.name)
         return super().workload(workload, seed)
 
-    def rooms(self) -> int | None:
-        """How many rooms checking takes beside others; none where it needs the device alone.
+    def rooms(self) -> int:
+        """How many rooms checking takes beside others; 0 where it needs the device alone.
 
         Found by one forward of each workload, once.
         """
@@ -134,7 +131,7 @@ class DeviceOracle(Oracle):
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
                 self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
-        return self._rooms or None
+        return self._rooms
 
     @property
     def is_sized(self) -> bool:
