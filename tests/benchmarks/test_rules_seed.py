@@ -3,6 +3,7 @@
 import base64
 import fcntl
 import json
+import shutil
 from collections import OrderedDict
 from dataclasses import replace
 
@@ -58,7 +59,10 @@ ModelNew = Checked
 
 
 @pytest.mark.slow
-def test_a_process_of_the_judge_that_begins_with_the_files_compiles_nothing(tmp_path):
+def test_a_process_of_the_judge_that_begins_with_the_files_compiles_nothing(tmp_path, monkeypatch):
+    compiler = shutil.which("g++")
+    assert compiler is not None
+    monkeypatch.setenv("CXX", compiler)  # it names graphs in the caches, and the judge has it not
     path = tmp_path / "tanh.py"
     path.write_text(TASK)
     chosen = Chosen(key="tanh", path=path)

@@ -97,7 +97,8 @@ def effort(name: str, backend: str = "cpu") -> Settings:
     if uses_gpu(backend):
         stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
         if name == "glance":
-            return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=0, examined_s=0.3))
+            gpu = GpuSettings(samples=4, calls=0, examined_s=0.2, alone=2, warmups=1)
+            return replace(usual, stop=stop, gpu=gpu)
         if name == "quick":
             return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
         if name == "thorough":

@@ -1,13 +1,14 @@
 """The two sides of a timed pair on a device, their samples, and why a pair may not count."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.timing import Pair
 from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.lane import DeviceLane
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
-from kernelsmith.evaluate.values import Launches
+from kernelsmith.evaluate.values import InputSet, Launches
 
 
 class Uncapturable(Exception):
@@ -25,6 +26,12 @@ class Side:
     lane: DeviceLane
     captured: Launches | None = None
     """The outputs of the graph; none where launches are plain."""
+
+    def call_once(self, sets: Sequence[InputSet]) -> None:
+        """Have it load libraries, or compile, while nobody waits for it to be timed."""
+        self.lane.arrange(sets)
+        self.lane.release(self.lane.run([0]))
+        self.lane.detach()
 
 
 @dataclass(slots=True)

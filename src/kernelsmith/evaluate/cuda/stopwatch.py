@@ -163,6 +163,8 @@ class DeviceStopwatch:
                 baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
                 if beside:  # opening a process disturbs those who time, not those who check
+                    with self._spent.on("first call"):
+                        baseline.call_once(self._fresh(1))
                     with self._spent.on(_WAITING):
                         turn.close()
                         turn.enter_context(self._backend.exclusive())

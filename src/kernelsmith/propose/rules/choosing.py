@@ -13,8 +13,8 @@ from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.crossover import crossings
 from kernelsmith.propose.rules.diagnosis import Diagnosis, diagnosed
-from kernelsmith.propose.rules.families import UNFORESEEN, Families, Variant, failed
-from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.families import Families, Variant, failed
+from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.mutation import moves, stepped_back
 from kernelsmith.propose.rules.space import Parameters
 from kernelsmith.propose.rules.statistics import Statistics, Trial, key_of

@@ -22,7 +22,7 @@ from kernelsmith.propose.rules.compiler.compiled import on_gpu
 from kernelsmith.propose.rules.compiler.cpp_family import on_cpu
 from kernelsmith.propose.rules.compiler.shelf import Shelf
 from kernelsmith.propose.rules.family import Family, owned
-from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
 from kernelsmith.propose.rules.maca import family as ports
 from kernelsmith.propose.rules.products.standalone import ProductFamily, product_family
@@ -93,10 +93,6 @@ class Families:
 
 
 FindFamilies = Callable[[Task, str], Families]
-UNFORESEEN = (LookupError, ValueError, TypeError, AttributeError, AssertionError, RecursionError,
-              SyntaxError, ArithmeticError, NotImplementedError, OSError)  # fmt: skip
-"""What code that reads other people's text raises where nobody thought of it: a compiler's output
-that one family cannot read is no reason to do without the others."""
 logger = logging.getLogger(__name__)
 
 

@@ -9,6 +9,12 @@ class NotRecognised(Exception):
     """The rules cannot say what the task computes; the text is one line for the user."""
 
 
+UNFORESEEN = (LookupError, ValueError, TypeError, AttributeError, AssertionError, RecursionError,
+              SyntaxError, ArithmeticError, NotImplementedError, OSError)  # fmt: skip
+"""What code that reads other people's text raises where nobody thought of it: a compiler's output
+that one family cannot read is no reason to do without the others."""
+
+
 class Shape(StrEnum):
     """How a value lies over a tensor of rows: all leading dimensions by the trailing ones."""
 

@@ -234,6 +234,23 @@ def test_where_nothing_applies_there_is_the_written_form_alone():
     assert [form.source for form in forms_of(a_task(source), peaks=FREE)] == [source]
 
 
+def test_a_call_whose_second_result_is_none_is_read():
+    made = "def __init__(self):\n        super().__init__()\n"
+    made += "        self.attend = torch.nn.MultiheadAttention(8, 2, batch_first=True)\n\n    "
+    source = one_line("return self.attend(x, x, x, need_weights=False)[0] + x")
+    source = source.replace("def forward", made + "def forward").replace("(4, 8)", "(2, 4, 8)")
+    assert forms_of(a_task(source), peaks=FREE)[0].cost_us is not None
+
+
+def test_where_a_rule_fails_there_is_the_written_form_alone(monkeypatch):
+    def broken(*args):
+        raise TypeError("nobody thought of it")
+
+    monkeypatch.setattr("kernelsmith.propose.rules.rewrite.forms.search", broken)
+    (written,) = forms_of(MEANS, peaks=FREE)
+    assert written.name == "written"
+
+
 def test_importing_the_rules_does_not_import_torch():
     code = "import sys, kernelsmith.propose.rules.rewrite.forms; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

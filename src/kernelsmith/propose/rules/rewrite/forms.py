@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.forms import Form
-from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.rewrite.build import Build
 from kernelsmith.propose.rules.rewrite.cost import Peaks, cost_us
 from kernelsmith.propose.rules.rewrite.file import Branch, write_file
@@ -45,7 +45,9 @@ def forms_of(task: Task, *, peaks: Peaks | None = None) -> tuple[Form, ...]:
             return _Rewriter(task, peaks or Peaks(), session).forms(written)
     except NotRecognised as error:
         log.info("%s: %s", task.name, error)
-        return (written,)
+    except UNFORESEEN as error:  # the compiler can still be asked for the task as it is written
+        log.warning("%s: a rule failed", task.name, exc_info=error)
+    return (written,)
 
 
 @dataclass(slots=True)

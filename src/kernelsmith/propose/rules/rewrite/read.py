@@ -98,9 +98,10 @@ class _Reader:
 
     def _several(self, call: dict[str, Any], out: Any) -> list[int]:
         """``max`` and ``min`` over a dimension give values and positions."""
-        name = call["name"].rpartition(".")[2]
+        if call["name"].rpartition(".")[2] not in ("max", "min"):
+            raise Otherwise
         refs = [each["ref"] for each in next(iter(out.values()))]
-        if name not in ("max", "min") or len(refs) != 2:
+        if len(refs) != 2:
             raise Otherwise
         value = self._reduction(call, names.REDUCTIONS[call["name"]])
         # Positions are made by the call itself; dead code if nobody asks for them.
