@@ -1,7 +1,9 @@
 """Float64 in slices is float64; tasks that cannot be sliced are not."""
 
+import pytest
 import torch
 
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
 from kernelsmith.evaluate.worker.inputs import InputSet
 
@@ -44,6 +46,15 @@ def test_a_task_that_mixes_its_batch_is_not_sliced_and_still_exact():
     assert is_exact
     wanted = chosen.leaves[0].double()
     assert torch.allclose(found.leaves[0], wanted - wanted.mean(dim=0), rtol=1e-12, atol=1e-12)
+
+
+def test_beside_others_nobody_waits_for_slices(monkeypatch):
+    case, chosen = case_of(torch.nn.GELU(), torch.randn(50, 32))
+    eager = case.run(chosen, chosen.leaves, double=False)
+    monkeypatch.setattr(Cramped, "crowded", True)
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        case.exactly(chosen, eager)
+    assert lacks_memory(str(raised.value))  # so that it is checked again, alone
 
 
 def test_a_result_without_the_batch_is_not_sliced():

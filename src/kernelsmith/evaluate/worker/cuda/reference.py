@@ -47,7 +47,7 @@ class DeviceReference(Reference):
     """One task's reference on the device."""
 
     device = "cuda"
-    case = DeviceCase
+    case: type[DeviceCase] = DeviceCase
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,6 +123,7 @@ class DeviceReference(Reference):
         """Keep to a share of the device's memory: others check theirs meanwhile."""
         share, kept = (float(str(message[name])) for name in ("share", "kept"))
         torch.cuda.set_per_process_memory_fraction(share)
+        self.case.crowded = share < 1.0
         total = self._total_bytes
         self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, kept) * total)
         self._idle_bytes = int(_IDLE_BESIDE * total)

@@ -17,19 +17,29 @@ _PARTS = (8, 64)
 class DeviceCase(Case):
     """A reference whose float64 run takes as much of the device as there is."""
 
+    crowded = False
+    """Whether others use the device meanwhile. Whoever wants to time waits for all who check, and
+    slices and the host take minutes where the device takes a second."""
+
     def free_bytes(self) -> int:
         """What could be allocated now."""
         free, _ = torch.cuda.mem_get_info()
         return free + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
 
     def exactly(self, chosen: InputSet, eager: Run) -> tuple[Run, bool]:
-        """In one go where there is room, else slice by slice, else on the host."""
+        """In one go where there is room, else slice by slice, else on the host.
+
+        Raises:
+            OutOfMemoryError: There is no room beside others.
+        """
         needed = _TIMES * sum(each.nbytes for each in (*chosen.leaves, *eager.leaves))
         if needed <= self.free_bytes():
             try:
                 return super().exactly(chosen, eager)
             except torch.OutOfMemoryError:
                 torch.cuda.empty_cache()
+        if self.crowded:
+            raise torch.OutOfMemoryError("float64 answers: out of memory beside others")
         for parts in _PARTS:
             try:
                 found = self.sliced(chosen, eager, parts)
