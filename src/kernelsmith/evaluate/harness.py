@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from kernelsmith import __version__
@@ -150,8 +150,32 @@ class Judge:
     def _through(
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
+        """Check and time; where memory was short beside others, once more without them."""
+        beside = False
+        try:
+            with self._staying() as beside:
+                return self._checked_and_timed(candidate, baseline, findings)
+        except (ProgramFailed, UsageError) as failed:
+            if not beside or not lacks_memory(str(failed)):
+                raise
+        findings.labels.clear()
+        findings.accuracy.clear()
+        findings.rooflines.clear()
+        with self._staying(alone=True):
+            return self._checked_and_timed(candidate, baseline, findings)
+
+    def _staying(self, *, alone: bool = False) -> AbstractContextManager[bool]:
+        """Have room on the device; a backend may know how many can at a time."""
+        staying = getattr(self._backend, "staying", None)
+        return nullcontext(False) if staying is None else staying(self._oracle, alone=alone)
+
+    def _checked_and_timed(
+        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
+    ) -> Timing | None:
         task = self._task
-        self._check_all(candidate, findings)
+        with self._checking():
+            for workload in task.workloads:
+                self._check(candidate, workload, findings)
         if imitated := getattr(self._backend, "emulates", ""):
             findings.labels[LabelName.EMULATED] = f"stands in for {imitated}"
         if not self._backend.timed:
@@ -187,29 +211,8 @@ class Judge:
             baseline=named if baseline is None else f"candidate {baseline.id}",
         )
 
-    def _check_all(self, candidate: Candidate, findings: _Findings) -> None:
-        """Check every workload; where memory was short beside others, once more without them."""
-        beside: bool | None = False
-        try:
-            with self._checking() as beside:
-                self._check_each(candidate, findings)
-        except (ProgramFailed, UsageError) as failed:
-            if not beside or not lacks_memory(str(failed)):
-                raise
-            findings.labels.clear()
-            findings.accuracy.clear()
-            with self._backend.shared():
-                self._check_each(candidate, findings)
-
-    def _check_each(self, candidate: Candidate, findings: _Findings) -> None:
-        for workload in self._task.workloads:
-            self._check(candidate, workload, findings)
-
-    def _checking(self) -> AbstractContextManager[bool | None]:
-        """Hold the device for checking; a backend may know how many can at a time.
-
-        Says whether others may check theirs meanwhile.
-        """
+    def _checking(self) -> AbstractContextManager[None]:
+        """Hold the device for checking, with others where the backend knows them."""
         checking = getattr(self._backend, "checking", None)
         return self._backend.shared() if checking is None else checking(self._oracle)
 

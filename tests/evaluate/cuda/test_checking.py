@@ -1,7 +1,7 @@
 """Who may use a device at the same time; the lock is real, the device is not needed."""
 
 import threading
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted
 from kernelsmith.evaluate.cuda.peak import Footprint
 from kernelsmith.evaluate.exclusive import DeviceLock
-from kernelsmith.evaluate.rooms import Rooms
+from kernelsmith.evaluate.rooms import PART, Rooms
 
 GIGA = 1 << 30
 TASK = Task(
@@ -24,7 +24,7 @@ class Sized(DeviceOracle):
 
     def __init__(self, *inputs: int | None) -> None:
         self._task = TASK
-        self._rooms, self._fitting = None, set()
+        self._rooms, self._fitting, self._program = None, set(), 0.0
         self.room, self.asked, self.limits = GIGA, 0, []
         self._sizes = inputs
 
@@ -53,6 +53,19 @@ def a_judge(tmp_path):
         return backend
 
     return made
+
+
+@contextmanager
+def checking(judge, oracle):
+    """As in a judgement."""
+    with judge.staying(oracle), judge.checking(oracle):
+        yield
+
+
+def known(oracle):
+    """Of a size that need not be found: for that, four rooms are taken."""
+    oracle.rooms()
+    return oracle
 
 
 def holds(context) -> bool:
@@ -87,29 +100,43 @@ def holds(context) -> bool:
 def test_tasks_are_checked_side_by_side_while_there_is_room_for_all_and_large_ones_alone(
     a_judge, first, second, together
 ):
-    with ExitStack() as stack:
-        stack.enter_context(a_judge().checking(Sized(*first)))
-        assert holds(a_judge().checking(Sized(*second))) is together
+    with checking(a_judge(), Sized(*first)):
+        assert holds(checking(a_judge(), Sized(*second))) is together
 
 
 def test_whoever_times_has_the_device_alone(a_judge):
-    with a_judge().checking(Sized(GIGA)):
+    with checking(a_judge(), Sized(GIGA)):
         assert not holds(a_judge().exclusive())
     with a_judge().exclusive():
-        assert not holds(a_judge().checking(Sized(GIGA)))
+        assert not holds(checking(a_judge(), Sized(GIGA)))
+
+
+def test_whoever_waits_for_the_clock_keeps_its_rooms(a_judge):
+    waiting = a_judge()
+    with waiting.staying(Sized(12 * GIGA)), waiting.exclusive():
+        assert holds(a_judge().staying(known(Sized(GIGA))))
+        assert not holds(a_judge().staying(known(Sized(12 * GIGA))))
+
+
+def test_alone_means_in_all_rooms(a_judge):
+    with a_judge().staying(Sized(GIGA), alone=True) as beside:
+        assert not beside
+        assert not holds(a_judge().staying(known(Sized(GIGA))))
 
 
 def test_whoever_checks_beside_others_keeps_to_its_rooms_until_it_is_done(a_judge):
-    oracle = Sized(GIGA)
-    with a_judge().checking(oracle) as beside:
+    oracle, judge = Sized(4 * GIGA), a_judge()
+    with judge.staying(oracle) as beside:
         assert beside
-        assert 0 < oracle.for_programs == oracle.limits[-1] < 0.5
-    assert oracle.limits[-1] == 1.0
-    assert oracle.for_programs is None
-    with a_judge().opening(oracle):
-        assert len(oracle.limits) == 2  # what is timed later is not held down
+        with judge.checking(oracle):
+            both = oracle.for_programs + oracle.limits[-1]
+            assert 0 < both < (oracle.rooms() + 1) * PART
+        assert oracle.limits[-1] == 1.0
+        assert oracle.for_programs is None
+        with judge.opening():
+            assert len(oracle.limits) == 2  # what is timed later is not held down
     large = Sized(40 * GIGA)
-    with a_judge().checking(large) as beside:
+    with judge.staying(large) as beside, judge.checking(large):
         assert not beside
         assert large.limits == []
 
@@ -117,6 +144,6 @@ def test_whoever_checks_beside_others_keeps_to_its_rooms_until_it_is_done(a_judg
 def test_how_large_a_task_is_is_found_once(a_judge):
     oracle, judge = Sized(GIGA), a_judge()
     for _ in range(3):
-        with judge.checking(oracle):
+        with checking(judge, oracle):
             pass
     assert oracle.asked == len(TASK.workloads)

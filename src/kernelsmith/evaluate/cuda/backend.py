@@ -28,7 +28,7 @@ from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.nvcc.profiler import Profile as Profiled
 from kernelsmith.evaluate.nvcc.profiler import find_ncu, profiled
-from kernelsmith.evaluate.rooms import Rooms
+from kernelsmith.evaluate.rooms import ROOMS, Rooms
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Child, Zygote
@@ -75,6 +75,8 @@ class CudaBackend:
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         """What autotuners chose and Triton compiled, by source."""
         self._speeds: Speeds | None = None
+        self._beside = False
+        """Whether the judgement at hand leaves room for others."""
         self._avoided: dict[Task, set[str]] = {}
         """What broke a task's reference before; see ``DeviceOracle``."""
         self._uncounted = 0
@@ -216,26 +218,35 @@ class CudaBackend:
             yield
 
     @contextmanager
-    def opening(self, oracle: DeviceOracle) -> Iterator[int]:
-        """Use the device beside others, in as many rooms as it says; 0: alone, for want of room."""
+    def staying(self, oracle: DeviceOracle, *, alone: bool = False) -> Iterator[bool]:
+        """Have room for a whole judgement; says whether that is beside others.
+
+        Rooms are held from the first check to the last timing: who waits for its turn keeps what
+        it has. Alone means in all of them.
+        """
         if not oracle.is_sized:
             with self._rooms.taken(_TRYING), self._lock.shared():
                 oracle.rooms()
-        if rooms := oracle.rooms():
-            with self._rooms.taken(rooms), self._lock.shared():
-                yield rooms
-        else:
-            with self.shared():
-                yield 0
+        rooms = 0 if alone else oracle.rooms()
+        with self._rooms.taken(rooms or ROOMS):
+            self._beside = rooms > 0
+            try:
+                yield self._beside
+            finally:
+                self._beside = False
 
     @contextmanager
-    def checking(self, oracle: DeviceOracle) -> Iterator[bool]:
-        """The same, and nobody takes more of the memory than its rooms have; whether beside."""
-        with (
-            self.opening(oracle) as rooms,
-            oracle.within(rooms) if rooms else nullcontext(),
-        ):
-            yield rooms > 0
+    def opening(self) -> Iterator[bool]:
+        """Use the device without timing; says whether others may, too."""
+        beside = self._beside
+        with self._lock.shared() if beside else self._lock.exclusive():
+            yield beside
+
+    @contextmanager
+    def checking(self, oracle: DeviceOracle) -> Iterator[None]:
+        """The same, and beside others nobody takes more of the memory than its rooms have."""
+        with self.opening() as beside, oracle.within_rooms() if beside else nullcontext():
+            yield
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -23,10 +23,10 @@ _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
 _ROOM, _ROOM_BESIDE = 0.05, 0.02
 """Of the device's memory, for inputs that are arranged at once: alone, and beside others."""
-_SPARE = 0.25
-"""Of the device's memory, beyond its rooms, that a process may take beside others. A library that
-finds a device empty takes most of it for scratch (97 GB of an H200 were seen); float64 answers that
-find too little are sought slice by slice on the host, which takes a minute."""
+_SPARE = 1 / 32
+"""Of the device's memory, for a program's libraries beside others. One that finds a device empty
+takes most of it for scratch (97 GB of an H200 were seen). Who finds too little is judged again,
+alone."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
@@ -68,6 +68,12 @@ class Predicted:
         """The same where float64 answers need not be found slice by slice."""
         return self._at_most(sliced=False)
 
+    @property
+    def program(self) -> float:
+        """Share of the device that a program takes while it is checked."""
+        f = self.footprint
+        return 0.0 if f is None else (2 * f.weights + f.outputs + f.activations) / self.total
+
     def _at_most(self, *, sliced: bool) -> int | None:
         if self.footprint is None:
             return None
@@ -93,6 +99,8 @@ class DeviceOracle(Oracle):
         self._fitting: set[str] = set()
         self._rooms: int | None = None
         """As ``rooms`` says, once it was asked."""
+        self._program = 0.0
+        """The share of the device that a program takes, once that was asked."""
         self.for_programs: float | None = None
         """What of the device's memory a program may take that is opened now; none: all of it."""
         self.avoided: set[str] = set()
@@ -119,7 +127,7 @@ class DeviceOracle(Oracle):
         return super().workload(workload, seed)
 
     def rooms(self) -> int:
-        """How many rooms checking takes beside others; 0 where it needs the device alone.
+        """How many rooms a judgement takes beside others; 0 where it needs the device alone.
 
         Found by one forward of each workload, once.
         """
@@ -128,6 +136,7 @@ class DeviceOracle(Oracle):
             counts = [_rooms_for(each) for each in found.values()]
             known = [each for each in counts if each is not None]
             self._rooms = max(known) if len(known) == len(counts) else 0
+            self._program = max(each.program for each in found.values())
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
                 self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
@@ -139,11 +148,12 @@ class DeviceOracle(Oracle):
         return self._rooms is not None
 
     @contextmanager
-    def within(self, rooms: int) -> Iterator[None]:
-        """Keep to so many rooms, here and in the programs that are opened meanwhile."""
-        share = rooms * PART
-        self._ask({"do": "limit", "share": share + _SPARE, "kept": _KEPT * share})
-        self.for_programs = share + _SPARE
+    def within_rooms(self) -> Iterator[None]:
+        """Keep to its rooms, here and in the programs that are opened meanwhile."""
+        share = self.rooms() * PART
+        own = max(share - self._program, share / 2)
+        self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
+        self.for_programs = 1.5 * self._program + _SPARE
         try:
             yield
         finally:

@@ -155,7 +155,7 @@ class DeviceStopwatch:
     def _pair(self) -> tuple[Pair, Pair | None]:
         with ExitStack() as turn:
             with self._spent.on(_WAITING):
-                beside = turn.enter_context(self._backend.opening(self._oracle))
+                beside = turn.enter_context(self._backend.opening())
             with self._spent.on("reference"):
                 setup = self._oracle.workload(self._workload, self._draw())
                 self._look_at_the_reference(setup)

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 
@@ -75,6 +76,7 @@ class Run:
     leaves: list[torch.Tensor]
     inputs: list[torch.Tensor]
     state: dict[str, torch.Tensor]
+    """What of the model's state it changed, as it was left."""
     aliases: list[int | None]
     kept: list[bool]
 
@@ -94,11 +96,14 @@ class Case:
         self.function = function
         self._index_scores, self._statistic = index_scores, statistic
         self._double: torch.nn.Module | None = None
+        self._changing: set[str] | None = None
+        """Parameters that a call changes; before the first one nobody knows."""
         self.renew()
 
     def renew(self) -> None:
         """Take note of changed weights."""
         if self.model is not None:
+            self._double = None  # there may not be room for two
             self._double = copy.deepcopy(self.model).double()
 
     def call(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> object:
@@ -113,8 +118,10 @@ class Case:
 
     def answer_after(self, chosen: InputSet, earlier: list[InputSet], *, nudges: int) -> Answer:
         """Say what is right for one input set where others were launched before it."""
+        if not earlier:
+            return self.answer(chosen, nudges=nudges)
         models = [m for m in (self.model, self._double) if m is not None]
-        saved = [{k: v.clone() for k, v in m.state_dict().items()} for m in models]
+        saved = [self._set_aside(each) for each in models]
         with torch.no_grad():
             for each in earlier:
                 for double in (False, True)[: len(models)]:
@@ -126,8 +133,9 @@ class Case:
                 return self.answer(chosen, nudges=nudges)
             finally:
                 for model, state in zip(models, saved, strict=True):
-                    for key, value in model.state_dict().items():
-                        value.copy_(state[key])
+                    now = model.state_dict()
+                    for key, value in state.items():
+                        now[key].copy_(value)
 
     def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
         """Say what is right for one input set."""
@@ -152,7 +160,7 @@ class Case:
         ]
         before_state = self.model.state_dict() if self.model is not None else {}
         buffers = [
-            (key, Output(f"buffer {key} after the call", after, exact.state[key], []))
+            (key, Output(f"buffer {key} after the call", after, self._exact_state(exact, key), []))
             for key, after in eager.state.items()
             if not torch.equal(before_state[key], after)
         ]
@@ -215,7 +223,8 @@ class Case:
     def run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> Run:
         """Call once on copies of the leaves, and put the state back."""
         model = self._double if double else self.model
-        saved = {k: v.clone() for k, v in model.state_dict().items()} if model is not None else {}
+        saved = {} if model is None else self._set_aside(model)
+        versions = {} if model is None else _versions(model)
         own = [leaf.clone(memory_format=torch.preserve_format) for leaf in leaves]
         with torch.no_grad():
             result = self.call(chosen, own, double=double)
@@ -228,13 +237,46 @@ class Case:
                 kept = [_storage(each) in memory for each in found]
                 # The state is put back below, and such an output with it.
                 found = [f.clone() if k else f for f, k in zip(found, kept, strict=True)]
-                state = {k: v.clone() for k, v in model.state_dict().items()}
-                for key, value in model.state_dict().items():
-                    value.copy_(saved[key])
+                state = self._put_back(model, saved, versions)
         storages = [_storage(leaf) for leaf in own]
         aliases = [storages.index(p) if (p := _storage(f)) in storages and p else None
                    for f in found]  # fmt: skip
         return Run(tree, [f.detach() for f in found], own, state, aliases, kept)
+
+    def _set_aside(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+        """Copies of what a call may change: buffers, and parameters as the first call has shown.
+
+        Copies of all parameters, in both precisions, were most of a device for a large model.
+        """
+        state = model.state_dict()
+        if self._changing is not None:
+            may = self._changing | {name for name, _ in model.named_buffers()}
+            state = {key: value for key, value in state.items() if key in may}
+        return {key: value.clone() for key, value in state.items()}
+
+    def _put_back(
+        self, model: torch.nn.Module, saved: dict[str, torch.Tensor], versions: dict[str, int]
+    ) -> dict[str, torch.Tensor]:
+        """Undo what a call did to the state; returns that."""
+        now = model.state_dict()
+        found = {
+            k: now[k].clone() for k, before in saved.items() if not torch.equal(now[k], before)
+        }
+        for key in found:
+            now[key].copy_(saved[key])
+        for key, version in versions.items():
+            if key not in saved and now[key]._version != version:
+                raise ValueError(f"the reference changes its parameter {key} in some calls only")
+        if self._changing is None:
+            self._changing = set(found)
+        return found
+
+    def _exact_state(self, exact: Run, key: str) -> torch.Tensor:
+        """What a buffer holds after a call in float64, which may have left it as it was."""
+        if key in exact.state:
+            return exact.state[key]
+        assert self._double is not None
+        return cast(torch.Tensor, self._double.state_dict()[key]).clone()
 
     def _attach_scores(self, chosen: InputSet, outputs: list[Output]) -> None:
         """Ask the task what its index outputs point into, where it says so."""
@@ -288,6 +330,11 @@ def _as_double(run: Run) -> Run:
 
     state = {k: v.double() if v.is_floating_point() else v for k, v in run.state.items()}
     return Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases, run.kept)
+
+
+def _versions(model: torch.nn.Module) -> dict[str, int]:
+    """How often each parameter was written in place; torch counts it."""
+    return {key: value._version for key, value in model.named_parameters()}
 
 
 def _storage(tensor: torch.Tensor) -> int:

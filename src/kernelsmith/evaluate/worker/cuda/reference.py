@@ -124,9 +124,8 @@ class DeviceReference(Reference):
         share, kept = (float(str(message[name])) for name in ("share", "kept"))
         torch.cuda.set_per_process_memory_fraction(share)
         self.case.crowded = share < 1.0
-        total = self._total_bytes
-        self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, kept) * total)
-        self._idle_bytes = int(_IDLE_BESIDE * total)
+        self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, kept) * self._total_bytes)
+        self._idle_bytes = int(_IDLE_BESIDE * self._total_bytes)
         return {}
 
     def workload(self, message: Message, fds: list[int]) -> Message:
@@ -288,13 +287,11 @@ class DeviceReference(Reference):
         """Make the arena: one slot per set, filled; both sides map the same one."""
         ids = message["ids"]
         assert isinstance(ids, list)
-        if self._arena is not None:
-            self._arena.close()
+        self._close_arena()
         self._arena = Shared([self._set(which).leaves for which in ids])
-        self._slots = {}
-        for slot, which in enumerate(ids):
+        self._slots = dict(enumerate(ids))
+        for slot, which in self._slots.items():
             self._arena.write(slot, self._set(which).leaves)
-            self._slots[slot] = which
         torch.cuda.synchronize()
         return {
             "handle": self._arena.handle, "count": self._arena.count,
@@ -436,10 +433,13 @@ class DeviceReference(Reference):
         self._recipes.clear()
         self._drawn.clear()
         self._answered.clear()
-        if self._arena is not None:
-            self._arena.close()
-            self._arena = None
+        self._close_arena()
         torch.cuda.empty_cache()
+
+    def _close_arena(self) -> None:
+        arena, self._arena = self._arena, None
+        if arena is not None:
+            arena.close()
 
     def _set(self, which: int) -> recipes.InputSet:
         seed, variant = self._recipes[which]
@@ -473,8 +473,7 @@ class DeviceReference(Reference):
         return self._answered.get((which, before), made)
 
     def _summary(self, which: int) -> dict[str, object]:
-        found = self._answer(which)
-        return summary(found)
+        return summary(self._answer(which))
 
     def _wanted(self, message: Message) -> Output:
         found = self._answer(int(str(message["id"])))

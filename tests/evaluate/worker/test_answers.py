@@ -1,0 +1,73 @@
+"""What the reference says, and that asking leaves it as it was."""
+
+import pytest
+import torch
+
+from kernelsmith.evaluate.worker.answers import Case
+from kernelsmith.evaluate.worker.inputs import InputSet
+
+
+class Counting(torch.nn.Module):
+    """Changes a buffer in each call, and a parameter in those that it is told."""
+
+    def __init__(self, *, learns=lambda calls: False):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+        self.offset = torch.nn.Parameter(torch.zeros(4))
+        self.register_buffer("calls", torch.zeros(()))
+        self.seen = 0
+        self._learns = learns
+
+    def forward(self, x):
+        self.seen += 1
+        self.calls += 1
+        if self._learns(self.seen):
+            with torch.no_grad():
+                self.offset += 1
+        return x * self.weight + self.offset
+
+
+def asked(model):
+    chosen = InputSet([{"t": 0}], [torch.randn(8, 4)], keywords=False)
+    return Case(model, None, None, None, None), chosen
+
+
+def test_a_changed_buffer_is_an_answer_and_is_put_back():
+    case, chosen = asked(Counting())
+    for _ in range(3):
+        answer = case.answer(chosen, nudges=0)
+        assert [key for key, _ in answer.buffers] == ["calls"]
+        assert answer.buffers[0][1].eager == answer.buffers[0][1].exact == 1
+        assert case.model.calls == 0
+
+
+def test_after_the_first_call_only_what_may_change_is_copied():
+    case, chosen = asked(Counting())
+    assert set(case._set_aside(case.model)) == {"weight", "offset", "calls"}
+    case.answer(chosen, nudges=0)
+    assert set(case._set_aside(case.model)) == {"calls"}
+
+
+def test_a_parameter_that_every_call_changes_is_put_back():
+    case, chosen = asked(Counting(learns=lambda calls: True))
+    for _ in range(3):
+        answer = case.answer(chosen, nudges=0)
+        assert sorted(key for key, _ in answer.buffers) == ["calls", "offset"]
+        assert torch.equal(answer.outputs[0].eager, chosen.leaves[0] + 1)
+        assert torch.equal(case.model.offset, torch.zeros(4))
+
+
+def test_earlier_calls_count_and_are_undone():
+    case, chosen = asked(Counting(learns=lambda calls: True))
+    answer = case.answer_after(chosen, [chosen, chosen], nudges=0)
+    assert torch.equal(answer.outputs[0].eager, chosen.leaves[0] + 3)
+    assert dict(answer.buffers)["calls"].exact == 3
+    assert case.model.calls == 0
+    assert torch.equal(case.model.offset, torch.zeros(4))
+
+
+def test_a_parameter_that_only_later_calls_change_is_noticed():
+    case, chosen = asked(Counting(learns=lambda calls: calls > 1))
+    case.run(chosen, chosen.leaves, double=False)
+    with pytest.raises(ValueError, match="parameter offset in some calls only"):
+        case.run(chosen, chosen.leaves, double=False)
