@@ -19,32 +19,54 @@ def lock_file(path: Path) -> int:
 
 
 class DeviceLock:
-    """A lock between all judges of one user on one machine, by a file that survives nobody."""
+    """A lock between all judges of one user on one machine, by files that survive nobody.
+
+    Whoever waits to have the device alone holds the second file meanwhile. Those who share it can
+    look, and step aside: a compiler that one of them waits for may take half a minute.
+    """
 
     def __init__(self, device: str, folder: Path | None = None) -> None:
         where = folder or Path(tempfile.gettempdir())
         self.path = where / f"kernelsmith-{os.getuid()}-{device}.lock"
+        self._wish = self.path.with_suffix(".wish")
 
     @contextlib.contextmanager
-    def shared(self) -> Iterator[None]:
+    def shared(self) -> Iterator["Sharing"]:
         """Hold the device together with other builders and checkers."""
-        with self._held(fcntl.LOCK_SH):
-            yield
+        with _locked(self.path, fcntl.LOCK_SH) as fd, _opened(self._wish) as wish:
+            yield Sharing(fd, wish)
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the device alone."""
-        with self._held(fcntl.LOCK_EX):
+        with contextlib.ExitStack() as held:
+            with _locked(self._wish, fcntl.LOCK_EX):
+                held.enter_context(_locked(self.path, fcntl.LOCK_EX))
             yield
 
-    @contextlib.contextmanager
-    def _held(self, kind: int) -> Iterator[None]:
-        fd = lock_file(self.path)
+
+class Sharing:
+    """A share of the device, which its holder can leave to somebody for a while."""
+
+    def __init__(self, fd: int, wish: int) -> None:
+        self._fd, self._wish = fd, wish
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits to have the device alone."""
         try:
-            fcntl.flock(fd, kind)
-            yield
-        finally:
-            os.close(fd)
+            fcntl.flock(self._wish, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(self._wish, fcntl.LOCK_UN)
+        return False
+
+    def step_aside(self) -> None:
+        """Let those who wait have it, one after the other; returns with the share back."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        fcntl.flock(self._wish, fcntl.LOCK_SH)
+        fcntl.flock(self._wish, fcntl.LOCK_UN)
+        fcntl.flock(self._fd, fcntl.LOCK_SH)
 
 
 class CoreLock:
@@ -64,7 +86,23 @@ class CoreLock:
 
 
 @contextlib.contextmanager
-def _one_by_one(wanted: Iterable[Callable[[], AbstractContextManager[None]]]) -> Iterator[None]:
+def _opened(path: Path) -> Iterator[int]:
+    fd = lock_file(path)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, kind: int) -> Iterator[int]:
+    with _opened(path) as fd:
+        fcntl.flock(fd, kind)
+        yield fd
+
+
+@contextlib.contextmanager
+def _one_by_one(wanted: Iterable[Callable[[], AbstractContextManager[object]]]) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         for each in wanted:
             held.enter_context(each())

@@ -1,6 +1,7 @@
 """Who may use a device at the same time; the lock is real, the device is not needed."""
 
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,13 +27,17 @@ class Sized(DeviceOracle):
         self._task = TASK
         self._rooms, self._fitting, self._program = None, set(), 0.0
         self.room, self.asked, self.limits = GIGA, 0, []
+        self.way, self.rested = None, 0
         self._sizes = inputs
 
     is_open = True
 
     def _ask(self, message, fds=()):
-        assert message["do"] == "limit"
-        self.limits.append(message["share"])
+        if message["do"] == "limit":
+            self.limits.append(message["share"])
+        else:
+            assert message == {"do": "rest"}
+            self.rested += 1
         return {}
 
     def _predict(self, workload: Workload) -> Predicted:
@@ -60,6 +65,11 @@ def checking(judge, oracle):
     """As in a judgement."""
     with judge.staying(oracle), judge.checking(oracle):
         yield
+
+
+def pass_through(context):
+    with context:
+        pass
 
 
 def known(oracle):
@@ -118,6 +128,22 @@ def test_whoever_waits_for_the_clock_keeps_its_rooms(a_judge):
         assert not holds(a_judge().staying(known(Sized(12 * GIGA))))
 
 
+def test_whoever_checks_knows_who_waits_to_time(a_judge):
+    oracle, judge = Sized(GIGA), a_judge()
+    with checking(judge, oracle):
+        assert not oracle.way.is_wanted
+        timing = threading.Thread(target=pass_through, args=(a_judge().exclusive(),))
+        timing.start()
+        until = time.monotonic() + 5
+        while not oracle.way.is_wanted and time.monotonic() < until:
+            time.sleep(0.01)
+        oracle.make_way()  # the other one had it, or this would not come back
+        assert not oracle.way.is_wanted
+        timing.join(5)
+        assert not timing.is_alive()
+    assert oracle.way is None
+
+
 def test_alone_means_in_all_rooms(a_judge):
     with a_judge().staying(Sized(GIGA), alone=True) as beside:
         assert not beside
@@ -133,8 +159,9 @@ def test_whoever_checks_beside_others_keeps_to_its_rooms_until_it_is_done(a_judg
             assert 0 < both < (oracle.rooms() + 1) * PART
         assert oracle.limits[-1] == 1.0
         assert oracle.for_programs is None
-        with judge.opening():
+        with judge.opening(oracle):
             assert len(oracle.limits) == 2  # what is timed later is not held down
+    assert oracle.rested == 1  # it holds nothing while others judge
     large = Sized(40 * GIGA)
     with judge.staying(large) as beside, judge.checking(large):
         assert not beside

@@ -185,6 +185,18 @@ def test_where_the_process_cannot_start_it_is_tried_once(monkeypatch):
     opened.close()
 
 
+def test_a_backend_rehearses_the_second_candidate_though_no_reference_is_open(monkeypatch):
+    monkeypatch.setattr(CudaBackend, "_asked_facts", lambda self: {**HOPPER})
+    backend = CudaBackend()
+    try:
+        for source in (PLAIN + "# first", PLAIN):
+            candidate = Candidate(backend="triton", source=source)
+            backend.rehearse(TASK, candidate, timeout_s=60.0)
+        assert list(backend._settled) == [PLAIN]
+    finally:
+        backend.close()
+
+
 def test_a_backend_rehearses_once_it_knows_its_device():
     backend, candidate = CudaBackend(), Candidate(backend="triton", source=PLAIN)
     try:

@@ -233,6 +233,35 @@ def test_a_frozen_child_stands_still_and_a_thawed_one_goes_on(child: Child):
     assert not child.frozen
 
 
+class Wanted:
+    """Something shared that others want once, in the middle of a request."""
+
+    def __init__(self, child: Child, address: int, after_s: float) -> None:
+        self._child, self._address = child, address
+        self._from = time.monotonic() + after_s
+        self.stood_still: bool | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.stood_still is None and time.monotonic() > self._from
+
+    def step_aside(self) -> None:
+        before = self._child.read(self._address, 24)
+        time.sleep(1.0)
+        self.stood_still = self._child.frozen and self._child.read(self._address, 24) == before
+
+
+def test_a_child_stands_still_while_others_have_what_its_judge_holds(child: Child):
+    address = ask(child, COUNT)
+    assert isinstance(address, int)
+    way = Wanted(child, address, after_s=0.1)
+    child.way = way
+    # Its own time is not that of the others: of 0.8 s, one would be gone.
+    assert ask(child, "import time; time.sleep(0.3); value = 5", timeout_s=0.8) == 5
+    assert way.stood_still
+    assert not child.frozen
+
+
 def test_a_frozen_child_cannot_have_itself_woken(child: Child):
     code = """
         import ctypes, signal, time

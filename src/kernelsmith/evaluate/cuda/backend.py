@@ -83,7 +83,9 @@ class CudaBackend:
         """How often in a row ncu could not look."""
         self._rehearsals = Rehearsals(self._environment, self._folders, _LIMITS)
         self._facts: dict[str, object] = {}
-        """What rehearsals are told of the device, once a reference was opened on it."""
+        """What rehearsals are told of the device, once it was asked."""
+        self._is_first = True
+        """Whether no candidate has come yet."""
 
     @cached_property
     def _nvml(self) -> Nvml:
@@ -166,10 +168,13 @@ class CudaBackend:
     def rehearse(self, task: Task, candidate: Candidate, *, timeout_s: float) -> None:
         """Compile a candidate's kernels without the device, for its first process to begin with.
 
-        Nothing is compiled ahead of a backend's first reference: where only one candidate is
-        judged, nobody waits for it, and the process that others are forked from takes seconds.
+        The first one is not: where only one is judged, nobody waits for it, and the process that
+        others are forked from takes seconds.
         """
-        facts = self._facts
+        if not self._facts and self._is_first:
+            self._is_first = False
+            return
+        facts = self._facts = self._facts or self._asked_facts()
         if not facts or candidate.source in self._settled:
             return
         if self._speeds is not None:
@@ -234,18 +239,30 @@ class CudaBackend:
                 yield self._beside
             finally:
                 self._beside = False
+                if oracle.is_open:
+                    with self._lock.shared():
+                        oracle.rest()
 
     @contextmanager
-    def opening(self) -> Iterator[bool]:
-        """Use the device without timing; says whether others may, too."""
-        beside = self._beside
-        with self._lock.shared() if beside else self._lock.exclusive():
-            yield beside
+    def opening(self, oracle: DeviceOracle) -> Iterator[bool]:
+        """Use the device without timing; says whether others may, too.
+
+        They may time meanwhile: who shares the device steps aside for that.
+        """
+        if not self._beside:
+            with self._lock.exclusive():
+                yield False
+            return
+        with self._lock.shared() as oracle.way:
+            try:
+                yield True
+            finally:
+                oracle.way = None
 
     @contextmanager
     def checking(self, oracle: DeviceOracle) -> Iterator[None]:
         """The same, and beside others nobody takes more of the memory than its rooms have."""
-        with self.opening() as beside, oracle.within_rooms() if beside else nullcontext():
+        with self.opening(oracle) as beside, oracle.within_rooms() if beside else nullcontext():
             yield
 
     @contextmanager

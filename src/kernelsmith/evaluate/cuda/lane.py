@@ -272,6 +272,14 @@ class DeviceLane(Lane):
         if handles and self._oracle.is_open:
             self._oracle.unmap(handles)
 
+    def _exchange(
+        self, message: dict[str, object], fds: Sequence[int]
+    ) -> tuple[dict[str, Any], float]:
+        """Ask, and stand still where others want to time meanwhile: it may be compiling."""
+        self._oracle.make_way()
+        self._child.way = self._oracle.way
+        return super()._exchange(message, fds)
+
     def _accept(self, reply: dict[str, Any]) -> dict[str, Any]:
         if "error" in reply and reply.get("compiling"):
             raise ProgramFailed(Verdict.BUILD_FAILED, str(reply["error"]))

@@ -15,7 +15,7 @@ from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
 from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
 from kernelsmith.evaluate.rooms import PART, rooms_for
-from kernelsmith.evaluate.sandbox.process import Child
+from kernelsmith.evaluate.sandbox.child import Child, Way
 from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
@@ -72,7 +72,9 @@ class Predicted:
     def program(self) -> float:
         """Share of the device that a program takes while it is checked."""
         f = self.footprint
-        return 0.0 if f is None else (2 * f.weights + f.outputs + f.activations) / self.total
+        if f is None:
+            return 0.0
+        return (2 * f.weights + f.inputs + f.outputs + f.activations) / self.total
 
     def _at_most(self, *, sliced: bool) -> int | None:
         if self.footprint is None:
@@ -91,6 +93,9 @@ class ArenaView:
 
 class DeviceOracle(Oracle):
     """Right answers on the device. Values stay there; forms and distances come back."""
+
+    way: Way | None = None
+    """The device, while others may use it, too."""
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
         super().__init__(child, task, threads=threads)
@@ -340,7 +345,17 @@ class DeviceOracle(Oracle):
             self.release()
         return self._needs[workload.name]
 
+    def make_way(self) -> None:
+        """Let those have the device who wait to time; between two questions it does nothing."""
+        if self.way is not None and self.way.is_wanted:
+            self.way.step_aside()
+
+    def rest(self) -> None:
+        """Let go of the model and of all memory; the next question is for a workload."""
+        self._ask({"do": "rest"})
+
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
+        self.make_way()
         try:
             reply = super()._ask(message, fds)
         except UsageError as error:

@@ -10,7 +10,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from kernelsmith.evaluate.cuda.sides import (
     furthest,
 )
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
+from kernelsmith.evaluate.cuda.turns import WAITING, Turns
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.measure import Measurement
 from kernelsmith.evaluate.priority import prompt
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 Draw = Callable[[], int]
 OpenLane = Callable[[Setup], Lane]
 
-_WAITING = "waiting"
-"""For the device: nobody's time."""
 _HEADROOM = 4.0
 """The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
 _FEW_BYTES = 32 << 20
@@ -104,7 +103,7 @@ class DeviceStopwatch:
         ratio: Ratio | None = None
         outliers = self._gpu.outliers
         disturbed = 0
-        while ratio is None or not stop.enough(ratio, pairs, self._spent.total_s(without=_WAITING)):
+        while ratio is None or not stop.enough(ratio, pairs, self._spent.total_s(without=WAITING)):
             try:
                 timed, called = self._pair()
             except Uncapturable as why:
@@ -153,30 +152,23 @@ class DeviceStopwatch:
         )  # fmt: skip
 
     def _pair(self) -> tuple[Pair, Pair | None]:
-        with ExitStack() as turn:
-            with self._spent.on(_WAITING):
-                beside = turn.enter_context(self._backend.opening())
+        with Turns(self._backend, self._oracle, self._spent) as turns:
             with self._spent.on("reference"):
                 setup = self._oracle.workload(self._workload, self._draw())
                 self._look_at_the_reference(setup)
             with self._spent.on("baseline"):
                 baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
             try:
-                if beside:  # opening a process disturbs those who time, not those who check
+                if turns.leaves_room:
                     with self._spent.on("first call"):
                         baseline.call_once(self._fresh(1))
-                    with self._spent.on(_WAITING):
-                        turn.close()
-                        turn.enter_context(self._backend.exclusive())
-                there = self._backend.gpu.pids() or frozenset()
-                # The baseline's own number among them says that the driver counts as we do.
-                self._ours = there if baseline.lane.pid in there else frozenset()
-                return self._beside(baseline, setup)
+                return self._beside(baseline, setup, turns)
             finally:
                 baseline.lane.close()
                 self._oracle.release()
 
-    def _beside(self, baseline: Side, setup: Setup) -> tuple[Pair, Pair | None]:
+    def _beside(self, baseline: Side, setup: Setup, turns: Turns) -> tuple[Pair, Pair | None]:
+        turns.alone()
         with self._spent.on("alone"):
             if self._count is None:
                 known = self._workload.name, baseline.lane.source
@@ -185,9 +177,9 @@ class DeviceStopwatch:
                 self._count = self._oracle.batches[known]
             view = self._arrange(baseline)
             alone = self._alone(baseline, view)
+        turns.beside()
         with self._spent.on("candidate"):
             candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
-        self._ours |= {candidate.lane.pid} if self._ours else frozenset()
         stand_alone = StandAlone(
             self._oracle, self._spot_check, self._evidence, rng=self._rng, slots=self._slots(),
             rotate=self._gpu.rotate, stateful=self._state is not None, renew=self._renew,
@@ -195,6 +187,14 @@ class DeviceStopwatch:
         )  # fmt: skip
         try:
             timed, called = Samples(), Samples()
+            if turns.leaves_room:
+                with self._spent.on("first call"):
+                    candidate.lane.attach(view)
+                    candidate.lane.release(candidate.lane.run(self._slots()[:1]))
+                    candidate.lane.detach()
+            turns.alone()
+            there = self._backend.gpu.pids() or frozenset()  # if the driver counts as we do
+            self._ours = there if baseline.lane.pid in there else frozenset()
             with self._spent.on("samples"):
                 for turn in range(self._gpu.rounds):
                     if turn:

@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.sandbox import channel, memory, observe
@@ -22,8 +22,25 @@ _DEATH_S = 10.0
 _POST_S = 10.0
 _CHUNK = 1 << 16
 
+_LOOK_S = 0.02
+_BUSY_S = 20.0
+"""A driver's call in the middle of a request ends before the child can be stopped."""
+
 Reap = Callable[[int], int]
 """Asks the zygote how a dead child ended: its exit code, or -N for signal N."""
+
+
+class Way(Protocol):
+    """Something shared that a judge holds while it waits for a child."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody else wants it for a while."""
+        ...
+
+    def step_aside(self) -> None:
+        """Let them; returns when it is there again."""
+        ...
 
 
 class Child:
@@ -44,6 +61,8 @@ class Child:
         self._control.setblocking(False)
         self._output = output
         self._reap = reap
+        self.way: Way | None = None
+        """What is given up for a while, with the child frozen, where others want it meanwhile."""
         self._inbox = bytearray()
         self._exit: int | None = None
         self._by_judge = False
@@ -154,18 +173,18 @@ class Child:
         """Store bytes into its memory; a writable buffer spares a copy."""
         self._access(memory.write, address, memoryview(data))
 
-    def freeze(self) -> None:
+    def freeze(self, *, within_s: float = _FREEZE_S) -> None:
         """Stop every thread, and return when all have stopped; for children that run one process.
 
         Nothing but ``thaw`` or ``kill`` wakes it: the sandbox denies the calls that could.
         """
         self._signal(signal.SIGSTOP)
-        deadline = time.monotonic() + _FREEZE_S
+        deadline = time.monotonic() + within_s
         while not observe.is_stopped(self.pid):
             if observe.has_ended(self._pidfd):
                 raise self._ended()
             if time.monotonic() > deadline:
-                raise EvaluationLost(f"process {self.pid} did not stop within {_FREEZE_S:g} s")
+                raise EvaluationLost(f"process {self.pid} did not stop within {within_s:g} s")
             time.sleep(20e-6)
 
     @property
@@ -240,15 +259,26 @@ class Child:
         while not attempt():
             if ended:
                 raise self._ended()
+            deadline += self._made_way()
             left = deadline - time.monotonic()
             if left <= 0:
                 self.kill()
                 raise ChildTimedOut(f"no answer within {timeout_s:.3g} s", output=self.output)
-            for fd, _ in poll.poll(left * 1000):
+            for fd, _ in poll.poll(1000 * (left if self.way is None else min(left, _LOOK_S))):
                 ended = ended or fd == self._pidfd
                 if fd == self._output.fd and not self._output.drain():
                     poll.unregister(self._output.fd)
                     self._check_output()
+
+    def _made_way(self) -> float:
+        """Stand still while others have what is shared; returns the seconds that took."""
+        if self.way is None or not self.way.is_wanted:
+            return 0.0
+        begun = time.monotonic()
+        self.freeze(within_s=_BUSY_S)
+        self.way.step_aside()
+        self.thaw()
+        return time.monotonic() - begun
 
     def _check_output(self) -> None:
         if self._output.exceeded:

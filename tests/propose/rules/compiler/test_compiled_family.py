@@ -170,6 +170,16 @@ def test_a_transform_changes_calls_by_parameters_of_its_own():
     assert doubled.count("addmm_gelu[(") == plain.count("addmm_gelu[(") + 1
 
 
+def test_functions_are_those_of_the_devices_library_or_written_out():
+    found = family("log_softmax_nll")
+    usual = found.source(found.space.defaults)
+    assert "from triton.language.extra import libdevice" in usual
+    assert "    return libdevice.exp(x)" in usual
+    exact = found.source({**found.space.defaults, "math": "exact"})
+    assert "libdevice" not in exact
+    assert "tl.exp2(n)" in exact
+
+
 def test_the_devices_own_exponential_is_a_choice():
     found = family("log_softmax_nll")
     source = found.source({**found.space.defaults, "math": "native"})

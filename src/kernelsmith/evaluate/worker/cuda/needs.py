@@ -15,6 +15,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from kernelsmith.evaluate.worker.answers import Case
+from kernelsmith.evaluate.worker.inputs import InputSet
+from kernelsmith.evaluate.worker.trees import flatten
+
 Call = Callable[[list[Tensor]], list[Tensor]]
 
 _SECTOR = 32
@@ -26,6 +30,20 @@ _INDEX_BYTES = 1 << 16
 _NOISE = 16.0
 """By so many times what two equal runs differ, an output has to change to have changed."""
 _BLOCK = 1 << 24
+
+
+def needed(case: Case, chosen: InputSet, seed: int) -> dict[str, object]:
+    """Both of a reference on one input set, on the device that this lies on."""
+
+    def call(leaves: list[Tensor]) -> list[Tensor]:
+        found: list[Tensor] = []
+        with torch.no_grad():
+            flatten(case.call(chosen, leaves, double=False), found, by_key=True)
+        return found
+
+    own = [leaf.clone(memory_format=torch.preserve_format) for leaf in chosen.leaves]
+    generator = torch.Generator(own[0].device if own else "cpu").manual_seed(seed)
+    return {"bytes": compulsory_bytes(call, own, generator=generator), "flops": flops(call, own)}
 
 
 def compulsory_bytes(

@@ -20,7 +20,7 @@ from kernelsmith.evaluate.worker.cuda.heat import heat
 from kernelsmith.evaluate.worker.cuda.kept import Kept
 from kernelsmith.evaluate.worker.cuda.many import relative_many
 from kernelsmith.evaluate.worker.cuda.memory import Mapped, Shared, poison
-from kernelsmith.evaluate.worker.cuda.needs import compulsory_bytes, flops
+from kernelsmith.evaluate.worker.cuda.needs import needed
 from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
 from kernelsmith.evaluate.worker.cuda.speeds import measure_speeds
 from kernelsmith.evaluate.worker.cuda.summary import (
@@ -32,9 +32,8 @@ from kernelsmith.evaluate.worker.cuda.summary import (
     summary,
 )
 from kernelsmith.evaluate.worker.reference import Message, Misplaced, Reference, Verb, answer
-from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
+from kernelsmith.evaluate.worker.trees import describe, paths, unflatten
 
-_PROBES = 6
 _KEPT_SHARE = 0.1
 """Of the device's memory, for input sets and again for answers that are kept at hand."""
 _IDLE_SHARE = 0.1
@@ -71,6 +70,7 @@ class DeviceReference(Reference):
         return super().verbs() | {
             "predict": self.predict,
             "limit": self.limit,
+            "rest": self.rest,
             "speeds": self.speeds,
             "needs": self.needs,
             "lend": self.lend,
@@ -403,19 +403,7 @@ class DeviceReference(Reference):
     def needs(self, message: Message, _: list[int]) -> Message:
         """Bytes that any program for this task must move, and the arithmetic of this one."""
         chosen = self._set(int(str(message["id"])))
-
-        def call(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-            found: list[torch.Tensor] = []
-            with torch.no_grad():
-                flatten(self._case.call(chosen, leaves, double=False), found, by_key=True)
-            return found
-
-        own = [leaf.clone(memory_format=torch.preserve_format) for leaf in chosen.leaves]
-        generator = torch.Generator("cuda").manual_seed(int(str(message["seed"])))
-        return {
-            "bytes": compulsory_bytes(call, own, probes=_PROBES, generator=generator),
-            "flops": flops(call, own),
-        }
+        return needed(self._case, chosen, int(str(message["seed"])))
 
     def release(self, message: Message, fds: list[int]) -> Message:
         """Forget sets and answers; memory that nobody needs goes back to the device."""
@@ -429,7 +417,13 @@ class DeviceReference(Reference):
             torch.cuda.empty_cache()  # the two sides need it more
         return super().release(message, fds)
 
+    def rest(self, _: Message, __: list[int]) -> Message:
+        """Hold nothing until the next workload."""
+        self._forget()
+        return {}
+
     def _forget(self) -> None:
+        self._case = self.case(None, None, None, None, None)  # a model is not held twice
         self._recipes.clear()
         self._drawn.clear()
         self._answered.clear()

@@ -22,6 +22,7 @@ from kernelsmith.propose.rules.compiler.capture import (
     Skipped,
     capture_all,
 )
+from kernelsmith.propose.rules.compiler.helpers import REPLACED
 from kernelsmith.propose.rules.compiler.reader import read_call
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart, triton_candidate
 from kernelsmith.propose.rules.forms import Form
@@ -159,7 +160,7 @@ class CompiledFamily:
             raise NotRecognised(_LIBRARIES_ONLY)
         return triton_candidate(
             self._task, changed, header=self._header(chosen), words=self.words(chosen),
-            launches=launches, native_exp=chosen.get("math") == "native",
+            launches=launches, math=chosen.get("math", "exact"),
         )  # fmt: skip
 
     def _header(self, chosen: Parameters) -> str:
@@ -204,10 +205,12 @@ class CompiledFamily:
         ]  # fmt: skip
         known = [each.call for found in self._kept.values() if not isinstance(found, Skipped)
                  for each in found]  # fmt: skip
-        if any("def exp(" in call.prelude for call in known):
+        helped = {name for name in REPLACED for call in known if f"def {name}(" in call.prelude}
+        if helped:
+            ways = ("library", "exact", "native") if "exp" in helped else ("library", "exact")
             made.append(
-                Parameter(name="math", choices=("exact", "native"), default="exact", safe="exact",
-                          ordered=False, why="the device's own exponential takes one instruction")
+                Parameter(name="math", choices=ways, default="library", safe="exact", ordered=False,
+                          why="the device's own exponential takes one instruction")
             )  # fmt: skip
         first = [each.call for each in self._kept[forms[0], self._first]]  # type: ignore[union-attr]
         launch = launching.parameters(known, first)

@@ -28,7 +28,7 @@ class Shaped:
 
 def triton_candidate(
     task: Task, shaped: Sequence[Shaped], *, header: str, words: str, launches: Launches,
-    native_exp: bool = False, origin: str = "from what torch's compiler does",
+    math: str = "exact", origin: str = "from what torch's compiler does",
 ) -> str:  # fmt: skip
     """Write a candidate.
 
@@ -38,7 +38,7 @@ def triton_candidate(
         header: The line with the parameters.
         words: What this candidate is, for its reader.
         launches: Where kernels are launched otherwise than by default.
-        native_exp: Whether exponentials are the device's own.
+        math: How exponentials and their like are computed; see ``helpers.function``.
         origin: Where the rules have it from.
 
     Raises:
@@ -46,8 +46,7 @@ def triton_candidate(
     """
     calls = [each.call for each in shaped]
     functions = helpers.merged(call.prelude for call in calls)
-    if native_exp:
-        functions = [helpers.NATIVE_EXP if _name(each) == "exp" else each for each in functions]
+    functions = [helpers.function(_name(each), math, each) for each in functions]
     _check(functions)
     kernels = {kernel.name: kernel for call in calls for kernel in call.kernels}
     texts = [_without_sizes(kernel) for kernel in kernels.values()]
