@@ -372,7 +372,7 @@ class DeviceStopwatch:
                 self._renew(view)
                 ran, launches = self._run(side)
                 if side is candidate:
-                    self._evidence.add_clock(ran, self._idle_us())
+                    self._evidence.add_clock(ran, self._oracle.idle_us())
                 if turn >= self._gpu.warmups:
                     times.append(ran.event_us / len(self._slots()))
                 self._release(side, launches)
@@ -392,7 +392,7 @@ class DeviceStopwatch:
                 side.lane.weights(self._state, first=False)
             self._poison(side)
             ran[is_candidate], made[is_candidate] = self._run(side)
-            idle = self._idle_us()
+            idle = self._oracle.idle_us()
             if is_candidate:
                 self._evidence.add_clock(ran[True], idle)
                 self._evidence.add_helpers(side.lane.helpers())
@@ -440,9 +440,6 @@ class DeviceStopwatch:
             self._accepted = max(self._accepted, suspect.off)
         self._examined_s += time.monotonic() - begun
 
-    def _idle_us(self) -> float:
-        return self._oracle.idle_us()
-
     def _renew(self, view: ArenaView) -> list[InputSet]:
         """Put inputs into all slots that nobody has seen."""
         seeds = [self._draw() for _ in view.sets]
@@ -479,10 +476,12 @@ class DeviceStopwatch:
         if verdict := self._evidence.verdict():
             raise ProgramFailed(Verdict.CHEATED, verdict)
 
-    def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline:
+    def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline | None:
         with self._alone_unless_known():
             needed, operations = self._oracle.needs(self._workload, self._draw)
             speeds = self._backend.speeds(self._oracle)
+        if not needed:  # nothing is compulsory, or the reference could not be asked
+            return None
         batch = self._set_bytes * (self._count or 1)
         found = roofline(timing, needed, operations, batch, speeds)
         if said := impossible(timing.median_us, found.floor_us):

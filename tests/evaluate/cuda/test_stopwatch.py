@@ -1,0 +1,83 @@
+"""The order in which a pair is measured: who is there, and who else may be."""
+
+import itertools
+import random
+import threading
+
+import pytest
+from stand_ins import TASK, Program, Reference, a_device
+
+from kernelsmith.evaluate.cuda import stopwatch
+from kernelsmith.evaluate.settings import effort
+from kernelsmith.evaluate.watch import Watched
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Time a candidate that takes half as long as the baseline."""
+    monkeypatch.setattr(stopwatch.SpotCheck, "__call__", lambda *_, **__: None)
+    monkeypatch.setattr(stopwatch, "furthest", lambda *_: None)
+
+    def run(*, alone=False, level="glance"):
+        backend, watch = a_device(tmp_path)
+        oracle, numbers = Reference(), itertools.count()
+        settings = effort(level, backend="triton")
+        with backend.staying(oracle, alone=alone):
+            clock = stopwatch.DeviceStopwatch(
+                backend, oracle, TASK, TASK.workloads[0],
+                open_baseline=lambda _: Program("baseline", 100.0, watch),
+                open_candidate=lambda _: Program("candidate", 50.0, watch),
+                settings=settings, draw=lambda: next(numbers), rng=random.Random(1),
+                watched=Watched(),
+            )  # fmt: skip
+            return clock.measure(), watch
+
+    return run
+
+
+def test_whatever_is_timed_is_timed_alone(measured):
+    found, watch = measured()
+    assert found.timing.speedup.value == pytest.approx(2.0)
+    assert watch.where("baseline is timed") == watch.where("candidate is timed") == {"alone"}
+    assert watch.where("candidate is looked at") == {"alone"}
+
+
+def test_both_sides_are_opened_and_called_once_beside_others(measured):
+    _, watch = measured()
+    assert watch.where("baseline opens") == watch.where("candidate opens") == {"beside"}
+    for side in ("baseline", "candidate"):
+        calls = [how for name, how in watch.seen if name == f"{side} runs"]
+        assert calls[0] == "beside"
+        assert set(calls[1:]) == {"alone"}
+
+
+def test_the_baseline_is_timed_before_there_is_a_candidate(measured):
+    _, watch = measured()
+    assert watch.first("baseline is timed") < watch.first("candidate opens")
+    assert watch.seen[-2:] == [("candidate ends", "alone"), ("baseline ends", "alone")]
+
+
+def test_without_room_for_others_everything_happens_alone(measured):
+    found, watch = measured(alone=True)
+    assert found.timing.speedup.value == pytest.approx(2.0)
+    assert {how for _, how in watch.seen} == {"alone"}
+    assert "candidate runs" in dict(watch.seen)
+
+
+def test_a_champion_gets_new_processes_for_every_pair(measured):
+    found, watch = measured(level="thorough")
+    opened = sum(name == "candidate opens" for name, _ in watch.seen)
+    assert opened == len(found.timing.pairs) >= 4
+
+
+def test_three_judges_share_one_device_and_all_come_to_an_end(measured):
+    found = []
+    judges = [threading.Thread(target=lambda: found.append(measured())) for _ in range(3)]
+    for each in judges:
+        each.start()
+    for each in judges:
+        each.join(60)
+    assert len(found) == 3
+    for each, watch in found:
+        assert each.timing.speedup.value == pytest.approx(2.0)
+        assert watch.where("candidate is timed") == {"alone"}
