@@ -34,7 +34,7 @@ _STYLE = (
     )
     + "</style>"
 )
-_HEAD = ["", "tasks", "correct", "fast1", "sure", "average", "geomean", "median"]
+_HEAD = ["", "tasks", "correct", "fast1", "sure", "average", "geomean", "median", "+-"]
 
 
 def tables(summary: dict[str, Any]) -> str:
@@ -53,6 +53,18 @@ def tables(summary: dict[str, Any]) -> str:
         if numbers["tasks"]
     ]
     parts.append("by evaluations\n" + table(["evaluations", *_HEAD], rows))
+    if beside := summary["over compile"]:
+        head = ["", "tasks", "geomean", "surely ahead", "surely behind"]
+        rows = [
+            [name, each["tasks"], f"{each['geomean']:.3f} [{each['low']:.3f}, {each['high']:.3f}]",
+             each["surely ahead"], each["surely behind"]]
+            for name, each in beside.items()
+        ]  # fmt: skip
+        parts.append("rules over torch.compile, task by task\n" + table(head, rows))
+        judged = summary["references"]
+        lines = [f"  {key}: {why[:120]}" for key, why in judged["not"].items()]
+        head = f"references judged against themselves: {judged['passed']} passed"
+        parts.append("\n".join([f"{head}, {len(lines)} not", *lines]))
     degenerate = ", ".join(summary["degenerate"]) or "none"
     parts.append(f"degenerate: {degenerate}\nsteps that did not pass: {summary['wrong']}")
     return "\n\n".join(parts)
@@ -61,7 +73,10 @@ def tables(summary: dict[str, Any]) -> str:
 def _row(name: str, numbers: dict[str, Any]) -> list[str]:
     shares = [f"{numbers[key]:.1%}" for key in ("correctness", "fast1", "fast1_sure")]
     ratios = [f"{numbers[key]:.3f}" for key in ("average", "geomean", "median")]
-    return [name, str(numbers["tasks"]), *shares, *ratios]
+    if "low" in numbers:
+        ratios[1] += f" [{numbers['low']:.2f}, {numbers['high']:.2f}]"
+    width = numbers.get("half_width")
+    return [name, str(numbers["tasks"]), *shares, *ratios, "-" if width is None else f"{width:.1%}"]
 
 
 def per_task(records: dict[str, Record]) -> str:

@@ -5,6 +5,8 @@
 ``average``      mean ratio over all tasks; below 1, failed or not judged counts as 0
 ``geomean``      geometric mean; where nothing passed the user keeps eager, which is 1
 ``median``       of the same
+``low, high``    of the geometric mean, 95 % of bootstraps over tasks
+``half_width``   median over tasks of the interval of the ratio: half of it, by the ratio
 
 Ratios are of device time (graphs on both sides); ``call`` holds the same over plain calls.
 """
@@ -14,10 +16,14 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 Record = dict[str, Any]
 Ratio = dict[str, float]
 BUDGETS = (1, 5, 10, 20, 40)
 LEVELS = ("level1", "level2", "level3")
+_DRAWS = 10_000
+_NOT_AVERAGED = ("tasks", "low", "high")
 
 
 def metrics(ratios: Sequence[Ratio | None]) -> dict[str, Any]:
@@ -34,7 +40,21 @@ def metrics(ratios: Sequence[Ratio | None]) -> dict[str, Any]:
         "average": sum(r for each in passed if (r := each["ratio"]) >= 1) / len(ratios),
         "geomean": math.exp(math.fsum(map(math.log, kept)) / len(kept)),
         "median": statistics.median(kept),
+        **_bootstrapped(kept),
+        "half_width": statistics.median(map(_half_width, passed)) if passed else None,
     }
+
+
+def _half_width(ratio: Ratio) -> float:
+    return (ratio["high"] - ratio["low"]) / 2 / ratio["ratio"]
+
+
+def _bootstrapped(ratios: Sequence[float]) -> dict[str, float]:
+    """Where the geometric mean of other tasks of the kind would lie; always the same draws."""
+    logs = np.log(np.asarray(ratios))
+    drawn = np.random.default_rng(0).choice(logs, (_DRAWS, len(logs))).mean(axis=1)
+    low, high = np.exp(np.quantile(drawn, (0.025, 0.975)))
+    return {"low": float(low), "high": float(high)}
 
 
 def best(record: Record) -> Ratio | None:
@@ -101,6 +121,41 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
         if 0 < count <= most
     }
     found["wrong"] = _failures(records)
+    found["over compile"] = _over_compile(records)
+    found["references"] = references(records)
+    return found
+
+
+def references(records: dict[str, Record]) -> dict[str, Any]:
+    """References that were judged against themselves: eager is the candidate beside the compiler.
+
+    ``passed`` counts them, ``not`` says why of the others, ``not asked`` what has no such column.
+    """
+    found = {key: record["compile"].get("default") for key, record in records.items()}
+    judged = {key for key, each in found.items() if each and each.get("how") == "judge"}
+    passed = {key for key in judged if (found[key] or {})["said"] == "passed"}
+    reasons = {
+        key: record.get("left_out") or (found[key] or {}).get("why_plain") or "no column"
+        for key, record in records.items() if key not in passed
+    }  # fmt: skip
+    return {"passed": len(passed), "not": reasons}
+
+
+def _over_compile(records: dict[str, Record]) -> dict[str, dict[str, Any]]:
+    """The rules' ratio over the compiler's, task by task: a pair each, so tasks cancel out."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, group in [*groups(records).items(), ("together", list(records.values()))]:
+        pairs = [(best(each), compiled("default")(each)) for each in group]
+        both = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+        if both:
+            ratios = [ours["ratio"] / theirs["ratio"] for ours, theirs in both]
+            found[name] = {
+                "tasks": len(both),
+                "geomean": math.exp(math.fsum(map(math.log, ratios)) / len(ratios)),
+                **_bootstrapped(ratios),
+                "surely ahead": sum(ours["low"] > theirs["high"] for ours, theirs in both),
+                "surely behind": sum(ours["high"] < theirs["low"] for ours, theirs in both),
+            }
     return found
 
 
@@ -117,9 +172,11 @@ def _by_level(
     }
     levels = [found[name] for name in LEVELS if name in found and found[name]["tasks"]]
     if len(levels) > 1:
-        numbers = [name for name in levels[0] if name != "tasks"]
+        numbers = [name for name in levels[0] if name not in _NOT_AVERAGED]
         found["mean of levels"] = {"tasks": sum(each["tasks"] for each in levels)} | {
-            name: statistics.mean(each[name] for each in levels) for name in numbers
+            name: statistics.mean(each[name] for each in levels)
+            for name in numbers
+            if all(each[name] is not None for each in levels)
         }
     return found
 

@@ -109,6 +109,11 @@ def test_tables_and_figure_show_all_of_it(tmp_path):
     said = tables(summary)
     assert "mean of levels" in said
     assert "draws inside forward" in per_task(records)
+    both = summary["over compile"]["together"]
+    assert both["tasks"] == 2
+    assert both["low"] <= both["geomean"] <= both["high"]
+    assert "rules over torch.compile" in said
+    assert "level3/35: draws inside forward" in said
     curve(summary, tmp_path / "gain.svg")
     drawn = (tmp_path / "gain.svg").read_text()
     assert drawn.startswith("<svg")
