@@ -63,7 +63,15 @@ class Sharing:
 
     def step_aside(self) -> None:
         """Let those who wait have it, one after the other; returns with the share back."""
+        self.leave()
+        self.come_back()
+
+    def leave(self) -> None:
+        """Let go of it."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def come_back(self) -> None:
+        """Wait for it, behind those who want the device alone."""
         fcntl.flock(self._wish, fcntl.LOCK_SH)
         fcntl.flock(self._wish, fcntl.LOCK_UN)
         fcntl.flock(self._fd, fcntl.LOCK_SH)

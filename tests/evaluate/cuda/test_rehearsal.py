@@ -12,6 +12,7 @@ from kernelsmith.evaluate.cuda import rehearsal
 from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.cuda.lane import Settled, recall, remember
 from kernelsmith.evaluate.cuda.rehearsal import Rehearsals
+from kernelsmith.evaluate.nvcc.backend import CudaCppBackend
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Zygote
@@ -193,6 +194,17 @@ def test_a_backend_rehearses_the_second_candidate_though_no_reference_is_open(mo
             candidate = Candidate(backend="triton", source=source)
             backend.rehearse(TASK, candidate, timeout_s=60.0)
         assert list(backend._settled) == [PLAIN]
+    finally:
+        backend.close()
+
+
+def test_a_backend_whose_kernels_are_not_tritons_rehearses_nothing(monkeypatch):
+    monkeypatch.setattr(CudaBackend, "_asked_facts", lambda self: {**HOPPER})
+    monkeypatch.setattr(Rehearsals, "compiled", lambda *_, **__: pytest.fail("it was"))
+    backend = CudaCppBackend()
+    try:
+        for _ in range(3):
+            backend.rehearse(TASK, Candidate(backend="cuda", source=PLAIN), timeout_s=60.0)
     finally:
         backend.close()
 

@@ -71,3 +71,55 @@ def test_a_parameter_that_only_later_calls_change_is_noticed():
     case.run(chosen, chosen.leaves, double=False)
     with pytest.raises(ValueError, match="parameter offset in some calls only"):
         case.run(chosen, chosen.leaves, double=False)
+
+
+class Tidy(torch.nn.Module):
+    """Writes a parameter in place, and mostly what is there already."""
+
+    def __init__(self, add=0.0):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((4,), 0.5))
+        self._add = add
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.clamp_(0, 1).add_(self._add)
+        return x * self.weight
+
+
+@pytest.mark.parametrize("add", [0.0, 1e-9])
+def test_a_parameter_may_be_written_without_being_changed(add):
+    case, chosen = asked(Tidy(add))
+    for _ in range(3):
+        answer = case.answer(chosen, nudges=0)
+        assert answer.exact
+        assert answer.buffers == []
+        assert torch.equal(case._double.weight, torch.full((4,), 0.5, dtype=torch.float64))
+
+
+class Growing(torch.nn.Module):
+    def forward(self, x):
+        if not hasattr(self, "seen"):
+            self.register_buffer("seen", x.mean())
+        return x
+
+
+def test_a_state_that_grows_is_refused_by_name():
+    case, chosen = asked(Growing())
+    with pytest.raises(ValueError, match="adds seen to its state"):
+        case.run(chosen, chosen.leaves, double=False)
+
+
+class Fading(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("once", torch.ones(()))
+
+    def forward(self, x):
+        self.once = None
+        return x
+
+
+def test_a_buffer_that_is_dropped_is_no_longer_compared():
+    case, chosen = asked(Fading())
+    assert case.run(chosen, chosen.leaves, double=False).state == {}

@@ -17,7 +17,7 @@ from pathlib import Path
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
-from kernelsmith.errors import BackendUnavailable, UsageError
+from kernelsmith.errors import BackendUnavailable, EvaluationLost, UsageError
 from kernelsmith.evaluate.builder import default_cache
 from kernelsmith.evaluate.cuda.floor import Speeds
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Settled, remember
@@ -77,6 +77,8 @@ class CudaBackend:
         self._speeds: Speeds | None = None
         self._beside = False
         """Whether the judgement at hand leaves room for others."""
+        self.restless = False
+        """Whether it was busy with something else for long, when last looked at."""
         self._avoided: dict[Task, set[str]] = {}
         """What broke a task's reference before; see ``DeviceOracle``."""
         self._uncounted = 0
@@ -171,6 +173,8 @@ class CudaBackend:
         The first one is not: where only one is judged, nobody waits for it, and the process that
         others are forked from takes seconds.
         """
+        if not self._rehearses:
+            return
         if not self._facts and self._is_first:
             self._is_first = False
             return
@@ -183,6 +187,11 @@ class CudaBackend:
         if files:
             left = Settled(files=files, seeded=True)
             remember(self._settled, candidate.source, left, only_new=True)
+
+    @property
+    def leaves_room(self) -> bool:
+        """Whether others may use the device during the judgement at hand."""
+        return self._beside
 
     @property
     def knows_speeds(self) -> bool:
@@ -239,9 +248,11 @@ class CudaBackend:
                 yield self._beside
             finally:
                 self._beside = False
-                if oracle.is_open:
-                    with self._lock.shared():
-                        oracle.rest()
+                # What is wrong with it, the next question shows: a verdict is not lost to this.
+                with suppress(UsageError, EvaluationLost):
+                    if oracle.is_open:
+                        with self._lock.shared():
+                            oracle.rest()
 
     @contextmanager
     def opening(self, oracle: DeviceOracle) -> Iterator[bool]:

@@ -280,6 +280,20 @@ class DeviceLane(Lane):
         self._child.way = self._oracle.way
         return super()._exchange(message, fds)
 
+    def _build(self, request: object) -> None:
+        """Have it built while others use the device: the program waits for it."""
+        way = self._oracle.way
+        if way is None:
+            super()._build(request)
+            return
+        self._child.freeze_busy()
+        way.leave()
+        try:
+            super()._build(request)
+        finally:
+            way.come_back()
+            self._child.thaw()
+
     def _accept(self, reply: dict[str, Any]) -> dict[str, Any]:
         if "error" in reply and reply.get("compiling"):
             raise ProgramFailed(Verdict.BUILD_FAILED, str(reply["error"]))

@@ -29,6 +29,8 @@ takes most of it for scratch (97 GB of an H200 were seen). Who finds too little 
 alone."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
+_BATCH_BYTES = 6 << 30
+"""What a timed batch takes at most: inputs, and outputs of both sides."""
 _ASSERTED = "device-side assert"
 _NEEDS, _EXAMINE, _SHIFTED = "needs", "examine", "shifted"
 """Questions that are answered by calling the reference on altered inputs."""
@@ -164,7 +166,7 @@ class DeviceOracle(Oracle):
         finally:
             self.for_programs = None
             if self.is_open:
-                self._ask({"do": "limit", "share": 1.0, "kept": 1.0})
+                self._ask({"do": "limit", "share": 1.0, "kept": _KEPT * share})
 
     def _predict(self, workload: Workload) -> Predicted:
         said = self._ask(
@@ -395,7 +397,7 @@ def _rooms_for(predicted: Predicted) -> int | None:
     """What is kept at hand comes on top, and what is arranged: inputs, and outputs of a side."""
     if predicted.comfortable is None:
         return None
-    arranged = 2 * int(_ROOM_BESIDE * predicted.total)
+    arranged = max(2 * int(_ROOM_BESIDE * predicted.total), _BATCH_BYTES)
     return rooms_for(int((1 + 2 * _KEPT) * predicted.comfortable) + arranged, predicted.total)
 
 

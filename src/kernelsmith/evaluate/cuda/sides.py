@@ -1,14 +1,13 @@
 """The two sides of a timed pair on a device, their samples, and why a pair may not count."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.timing import Pair
 from kernelsmith.evaluate.cuda.answer import Placed
 from kernelsmith.evaluate.cuda.lane import DeviceLane
-from kernelsmith.evaluate.cuda.oracle import DeviceOracle
-from kernelsmith.evaluate.values import InputSet, Launches
+from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle
+from kernelsmith.evaluate.values import Launches
 
 
 class Uncapturable(Exception):
@@ -17,6 +16,11 @@ class Uncapturable(Exception):
 
 class Disturbed(Exception):
     """The baseline ran at another speed than alone; nothing of this pair counts."""
+
+    def __init__(self, message: str, *, stale: bool = False) -> None:
+        super().__init__(message)
+        self.stale = stale
+        """Whether others had the device for long in between, so that it proves nothing."""
 
 
 @dataclass(slots=True)
@@ -27,9 +31,9 @@ class Side:
     captured: Launches | None = None
     """The outputs of the graph; none where launches are plain."""
 
-    def call_once(self, sets: Sequence[InputSet]) -> None:
+    def call_once(self, view: ArenaView) -> None:
         """Have it load libraries, or compile, while nobody waits for it to be timed."""
-        self.lane.arrange(sets)
+        self.lane.attach(view)
         self.lane.release(self.lane.run([0]))
         self.lane.detach()
 

@@ -10,7 +10,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -33,7 +33,7 @@ from kernelsmith.evaluate.cuda.sides import (
 )
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.cuda.turns import WAITING, Turns
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.measure import Measurement
 from kernelsmith.evaluate.priority import prompt
 from kernelsmith.evaluate.settings import Settings
@@ -56,6 +56,8 @@ _FEW_BYTES = 32 << 20
 _BEYOND_CACHES = 256 << 20
 """A batch of so many bytes finds nothing of use in a cache; a smaller one keeps what is there."""
 _AS_BEFORE = 2.0
+_STALE_S, _MOST_STALE = 5.0, 3
+"""After so long, what the baseline took alone says little; so often that excuses a pair."""
 
 
 class DeviceStopwatch:
@@ -101,8 +103,7 @@ class DeviceStopwatch:
         pairs: list[Pair] = []
         calls: list[Pair] = []
         ratio: Ratio | None = None
-        outliers = self._gpu.outliers
-        disturbed = 0
+        disturbed = stale = 0
         while ratio is None or not stop.enough(ratio, pairs, self._spent.total_s(without=WAITING)):
             try:
                 timed, called = self._pair()
@@ -110,7 +111,8 @@ class DeviceStopwatch:
                 self._graph, self._why_no_graph = False, str(why)
                 continue
             except Disturbed as why:
-                disturbed += 1
+                stale += why.stale
+                disturbed += not why.stale or stale > _MOST_STALE
                 if disturbed == 2:
                     with self._spent.on("twins"):
                         self._beside_itself = self._twins()
@@ -121,11 +123,11 @@ class DeviceStopwatch:
                 continue
             pairs.append(timed)
             calls += [called] if called is not None else []
-            ratio = speedup(pairs, generator=generator, outliers=outliers)
+            ratio = speedup(pairs, generator=generator, outliers=self._gpu.outliers)
         assert self._count is not None
         call = None
         if calls:
-            by_call = speedup(calls, generator=generator, outliers=outliers)
+            by_call = speedup(calls, generator=generator, outliers=self._gpu.outliers)
             call = CallTiming(pairs=tuple(calls), speedup=by_call, launches=self._count)
         timing = WorkloadTiming(
             workload=self._workload.name, pairs=tuple(pairs), speedup=ratio,
@@ -161,7 +163,7 @@ class DeviceStopwatch:
             try:
                 if turns.leaves_room:
                     with self._spent.on("first call"):
-                        baseline.call_once(self._fresh(1))
+                        baseline.call_once(self._oracle.arrange(self._fresh(1)))
                 return self._beside(baseline, setup, turns)
             finally:
                 baseline.lane.close()
@@ -189,11 +191,10 @@ class DeviceStopwatch:
             timed, called = Samples(), Samples()
             if turns.leaves_room:
                 with self._spent.on("first call"):
-                    candidate.lane.attach(view)
-                    candidate.lane.release(candidate.lane.run(self._slots()[:1]))
-                    candidate.lane.detach()
-            turns.alone()
+                    candidate.call_once(view)
+            stale = turns.alone() > _STALE_S
             there = self._backend.gpu.pids() or frozenset()  # if the driver counts as we do
+            there -= frozenset(candidate.lane.helpers())
             self._ours = there if baseline.lane.pid in there else frozenset()
             with self._spent.on("samples"):
                 for turn in range(self._gpu.rounds):
@@ -223,8 +224,8 @@ class DeviceStopwatch:
             together = statistics.median(timed.baseline)
             alone = max(alone, self._beside_itself)
             if not self._evidence.undisturbed(alone, together, timed.turns):
-                raise Disturbed(f"the baseline took {alone:.2f} us alone and {together:.2f} us "
-                                 "while the candidate's process was there")  # fmt: skip
+                said = f"the baseline took {alone:.2f} us alone and {together:.2f} us"
+                raise Disturbed(f"{said} while the candidate's process was there", stale=stale)
             if not self._kernels:
                 with self._spent.on("kernels"):
                     self._kernels = self._look_at_kernels(candidate.lane, view, setup)
@@ -240,7 +241,8 @@ class DeviceStopwatch:
         gigabytes find the device's address tables cold after each turn of another process.
         """
         evidence, self._evidence = self._evidence, Evidence()
-        with self._backend.exclusive():
+        with Turns(self._backend, self._oracle, self._spent) as turns:
+            turns.alone()
             setup = self._oracle.workload(self._workload, self._draw())
             first, second = (Side(cast(DeviceLane, self._open_baseline(setup))) for _ in range(2))
             try:
@@ -307,6 +309,8 @@ class DeviceStopwatch:
 
     def _why_not(self, lane: DeviceLane, said: str) -> Exception:
         line = said.strip().splitlines()[-1][:300]
+        if lacks_memory(said) and self._backend.leaves_room:
+            return ProgramFailed(Verdict.CRASHED, f"{lane.name}: {line}")  # judged again alone
         if lane.name == "candidate" and "unjoined" in said:
             return ProgramFailed(
                 Verdict.WRONG,
@@ -477,7 +481,9 @@ class DeviceStopwatch:
             raise ProgramFailed(Verdict.CHEATED, verdict)
 
     def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline | None:
-        with self._alone_unless_known():
+        with ExitStack() as turn:
+            if not (self._oracle.knows_needs(self._workload) and self._backend.knows_speeds):
+                turn.enter_context(Turns(self._backend, self._oracle, self._spent)).alone()
             needed, operations = self._oracle.needs(self._workload, self._draw)
             speeds = self._backend.speeds(self._oracle)
         if not needed:  # nothing is compulsory, or the reference could not be asked
@@ -487,11 +493,6 @@ class DeviceStopwatch:
         if said := impossible(timing.median_us, found.floor_us):
             raise ProgramFailed(Verdict.CHEATED, said)
         return found
-
-    def _alone_unless_known(self) -> AbstractContextManager[None]:
-        """The device, where something is still to be measured: who times waits for nobody."""
-        known = self._oracle.knows_needs(self._workload) and self._backend.knows_speeds
-        return nullcontext() if known else self._backend.exclusive()
 
     def _fresh(self, count: int) -> list[InputSet]:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.spent import Spent
 
@@ -17,7 +16,9 @@ WAITING = "waiting"
 _PROBES = 4
 _IDLE_US = 500.0
 """A kernel of no work takes a tenth of that, and a slice of time more where another one runs."""
-_PAUSE_S, _PATIENCE_S = 0.2, 90.0
+_PAUSE_S, _LONGEST_S = 0.2, 8.0
+_PATIENCE_S = 40.0
+"""Of pauses: more than a program may take over a request."""
 
 
 class Turns:
@@ -55,26 +56,30 @@ class Turns:
                 self._held.close()
                 self._held.enter_context(self._backend.opening(self._oracle))
 
-    def alone(self) -> None:
-        """Wait until nobody else is at work.
+    def alone(self) -> float:
+        """Wait until nobody else is at work; returns the seconds that took.
 
-        Raises:
-            EvaluationLost: Somebody always is.
+        Others may have launched something before they stepped aside. A kernel that does not end is
+        noticed by the judge that has launched it, whose clock stands still while this one has the
+        device: so it pauses, longer each time. What is busy after all that stays so, and is judged:
+        it is a candidate's left-over, or a stranger's work.
         """
-        if not self._leaves_room:
-            return
-        with self._spent.on(WAITING):
-            until = time.monotonic() + _PATIENCE_S
-            while True:
-                self._held.close()
-                self._held.enter_context(self._backend.exclusive())
-                if self._is_quiet():
-                    return
-                if time.monotonic() > until:
-                    raise EvaluationLost("the device was never idle; something else runs on it")
-                # A kernel that does not end is noticed by the judge that has launched it.
-                self._held.close()
-                time.sleep(_PAUSE_S)
+        begun = time.monotonic()
+        if self._leaves_room:
+            with self._spent.on(WAITING):
+                pause, paused = _PAUSE_S, 0.0
+                patience = 0.0 if self._backend.restless else _PATIENCE_S
+                while not (quiet := self._had_quiet()) and paused < patience:
+                    self._held.close()
+                    time.sleep(pause)
+                    pause, paused = min(2 * pause, _LONGEST_S), paused + pause
+                self._backend.restless = not quiet
+        return time.monotonic() - begun
+
+    def _had_quiet(self) -> bool:
+        self._held.close()
+        self._held.enter_context(self._backend.exclusive())
+        return self._is_quiet()
 
     def _is_quiet(self) -> bool:
         """Whether what others had launched before they stepped aside has ended."""

@@ -42,6 +42,14 @@ class Way(Protocol):
         """Let them; returns when it is there again."""
         ...
 
+    def leave(self) -> None:
+        """Let go of it."""
+        ...
+
+    def come_back(self) -> None:
+        """Wait for it, behind those who wanted it."""
+        ...
+
 
 class Child:
     """One confined process, its control socket, its output and its memory.
@@ -192,6 +200,10 @@ class Child:
         """Whether every thread is stopped right now."""
         return not self._gone and observe.is_stopped(self.pid)
 
+    def freeze_busy(self) -> None:
+        """The same in the middle of a request, where a driver's call may have to end first."""
+        self.freeze(within_s=_BUSY_S)
+
     def thaw(self) -> None:
         """Let it go on."""
         self._signal(signal.SIGCONT)
@@ -275,7 +287,7 @@ class Child:
         if self.way is None or not self.way.is_wanted:
             return 0.0
         begun = time.monotonic()
-        self.freeze(within_s=_BUSY_S)
+        self.freeze_busy()
         self.way.step_aside()
         self.thaw()
         return time.monotonic() - begun

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -121,21 +121,16 @@ class Case:
         if not earlier:
             return self.answer(chosen, nudges=nudges)
         models = [m for m in (self.model, self._double) if m is not None]
-        saved = [self._set_aside(each) for each in models]
-        with torch.no_grad():
+        with torch.no_grad(), ExitStack() as later:
+            for each in models:
+                later.enter_context(self.undone(each))
             for each in earlier:
                 for double in (False, True)[: len(models)]:
                     leaves = [leaf.clone() for leaf in each.leaves]
                     if double:
                         leaves = [x.double() if x.is_floating_point() else x for x in leaves]
                     self.call(each, leaves, double=double)
-            try:
-                return self.answer(chosen, nudges=nudges)
-            finally:
-                for model, state in zip(models, saved, strict=True):
-                    now = model.state_dict()
-                    for key, value in state.items():
-                        now[key].copy_(value)
+            return self.answer(chosen, nudges=nudges)
 
     def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
         """Say what is right for one input set."""
@@ -223,25 +218,50 @@ class Case:
     def run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> Run:
         """Call once on copies of the leaves, and put the state back."""
         model = self._double if double else self.model
-        saved = {} if model is None else self._set_aside(model)
-        versions = {} if model is None else _versions(model)
         own = [leaf.clone(memory_format=torch.preserve_format) for leaf in leaves]
-        with torch.no_grad():
+        with torch.no_grad(), self.undone(model) as state:
             result = self.call(chosen, own, double=double)
             found: list[torch.Tensor] = []
             tree = flatten(result, found, by_key=True)
-            state: dict[str, torch.Tensor] = {}
             kept = [False] * len(found)
             if model is not None:
                 memory = {_storage(each) for each in (*model.parameters(), *model.buffers())}
                 kept = [_storage(each) in memory for each in found]
                 # The state is put back below, and such an output with it.
                 found = [f.clone() if k else f for f, k in zip(found, kept, strict=True)]
-                state = self._put_back(model, saved, versions)
         storages = [_storage(leaf) for leaf in own]
         aliases = [storages.index(p) if (p := _storage(f)) in storages and p else None
                    for f in found]  # fmt: skip
         return Run(tree, [f.detach() for f in found], own, state, aliases, kept)
+
+    @contextmanager
+    def undone(self, model: torch.nn.Module | None) -> Iterator[dict[str, torch.Tensor]]:
+        """Put a model's state back afterwards; then what is yielded says how it had been left.
+
+        Raises:
+            ValueError: It was changed in a way that could not be foreseen.
+        """
+        found: dict[str, torch.Tensor] = {}
+        if model is None:
+            yield found
+            return
+        names, saved = set(model.state_dict()), self._set_aside(model)
+        versions = {key: value._version for key, value in model.named_parameters()}
+        try:
+            yield found
+        finally:
+            now = model.state_dict()
+            written = {k for k, v in model.named_parameters() if v._version != versions.get(k)}
+            for key in saved.keys() & now.keys():
+                if not torch.equal(now[key], saved[key]):
+                    found[key] = now[key].clone()
+                    now[key].copy_(saved[key])
+        if added := sorted(now.keys() - names):
+            raise ValueError(f"the reference adds {added[0]} to its state while it runs")
+        if self._changing is None:
+            self._changing = set(found) | written
+        elif late := sorted(written - saved.keys()):
+            raise ValueError(f"the reference changes its parameter {late[0]} in some calls only")
 
     def _set_aside(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
         """Copies of what a call may change: buffers, and parameters as the first call has shown.
@@ -253,23 +273,6 @@ class Case:
             may = self._changing | {name for name, _ in model.named_buffers()}
             state = {key: value for key, value in state.items() if key in may}
         return {key: value.clone() for key, value in state.items()}
-
-    def _put_back(
-        self, model: torch.nn.Module, saved: dict[str, torch.Tensor], versions: dict[str, int]
-    ) -> dict[str, torch.Tensor]:
-        """Undo what a call did to the state; returns that."""
-        now = model.state_dict()
-        found = {
-            k: now[k].clone() for k, before in saved.items() if not torch.equal(now[k], before)
-        }
-        for key in found:
-            now[key].copy_(saved[key])
-        for key, version in versions.items():
-            if key not in saved and now[key]._version != version:
-                raise ValueError(f"the reference changes its parameter {key} in some calls only")
-        if self._changing is None:
-            self._changing = set(found)
-        return found
 
     def _exact_state(self, exact: Run, key: str) -> torch.Tensor:
         """What a buffer holds after a call in float64, which may have left it as it was."""
@@ -285,7 +288,7 @@ class Case:
         leaves = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
         arguments = unflatten(chosen.tree, leaves)
         assert isinstance(arguments, list)
-        with torch.no_grad():
+        with torch.no_grad(), self.undone(self._double):
             said = self._index_scores(*([self._double] if self._double is not None else []),
                                       *arguments)  # fmt: skip
         assert isinstance(said, dict)
@@ -330,11 +333,6 @@ def _as_double(run: Run) -> Run:
 
     state = {k: v.double() if v.is_floating_point() else v for k, v in run.state.items()}
     return Run(run.tree, double(run.leaves), double(run.inputs), state, run.aliases, run.kept)
-
-
-def _versions(model: torch.nn.Module) -> dict[str, int]:
-    """How often each parameter was written in place; torch counts it."""
-    return {key: value._version for key, value in model.named_parameters()}
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -37,12 +37,8 @@ def examine(case: Case, sets: list[InputSet]) -> list[str]:
 
 def _outputs(case: Case, chosen: InputSet) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
-    state = {} if case.model is None else {k: v.clone() for k, v in case.model.state_dict().items()}
-    with torch.no_grad():
+    with torch.no_grad(), case.undone(case.model):
         flatten(case.call(chosen, [leaf.clone() for leaf in chosen.leaves], double=False), found)
-        if case.model is not None:
-            for key, value in case.model.state_dict().items():
-                value.copy_(state[key])
     return [leaf.detach().clone() for leaf in found]
 
 
