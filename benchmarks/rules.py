@@ -16,7 +16,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from queue import Queue
 
-from benchmarks.gpu_ledger import NOT_NOW, Job, Ledger, Record, add_checkout, gpu_options
+from benchmarks.gpu_ledger import (
+    NO_VERDICT,
+    NOT_NOW,
+    Job,
+    Ledger,
+    Record,
+    add_checkout,
+    gpu_options,
+)
 from benchmarks.kernelbench_runner import checkout_commit
 from benchmarks.report import ROOT, say
 from benchmarks.rules_capture import Asking, Store, captures
@@ -199,6 +207,12 @@ def _shown(found: Record) -> Record:
     return {"ratio": best["ratio"]} if "ratio" in best else {}
 
 
+def judged_in(out: Path) -> set[str]:
+    """What has a verdict there, and needs no capture any more."""
+    records = json.loads(out.read_text())["records"]
+    return {key for key, each in records.items() if each.get("said") not in NO_VERDICT}
+
+
 def captured_by(args: argparse.Namespace) -> Store:
     return Store(args.captured or ROOT / "benchmarks" / "results" / "captured.zip")
 
@@ -216,7 +230,9 @@ def main() -> None:
     tasks, modes = chosen_by(args, parser), modes_of(args, parser)
     store = captured_by(args)
     if args.phase == "capture":
-        for _ in captures(tasks, store, asking(args, modes, until=until, seeds=args.seeds)):
+        there = set() if args.fresh or not args.out.is_file() else judged_in(args.out)
+        todo = [each for each in tasks if each.key not in there]
+        for _ in captures(todo, store, asking(args, modes, until=until, seeds=args.seeds)):
             pass
         _say_captured(store)
         return
