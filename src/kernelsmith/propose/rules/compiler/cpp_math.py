@@ -203,8 +203,10 @@ SETTLED = """\
 // Never above one, and exactly that from a bound on: what is left of 1 + f(x) may be multiplied by
 // much, and its sign may count.
 static inline float settled(float x, float bound, float inside) {
-  inside = (x >= bound) | (inside > 1.0f) ? 1.0f : inside;
-  return (x <= -bound) | (inside < -1.0f) ? -1.0f : inside;
+  inside = inside > 1.0f ? 1.0f : inside;  // one question at a time, or g++ leaves vectors
+  inside = inside < -1.0f ? -1.0f : inside;
+  inside = x >= bound ? 1.0f : inside;
+  return x <= -bound ? -1.0f : inside;
 }
 """
 
