@@ -1,5 +1,8 @@
 """What keeps a loop of a compiler seed in vectors, and that it stays right."""
 
+import platform
+import subprocess
+
 import numpy as np
 import pytest
 import torch
@@ -219,3 +222,23 @@ def test_the_first_of_equals_is_found_block_by_block_and_nan_before_all(places, 
         x[[each for each in spoiled if each < size]] = np.nan
         want = (torch.argmin if low else torch.argmax)(torch.from_numpy(x)).item()
         assert places.first(x.ctypes.data, size, int(low)) == want
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="what g++ says of x86-64 is known")
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "erf"])
+def test_g_plus_plus_puts_every_function_of_ours_into_vectors(name, tmp_path):
+    source = tmp_path / "loop.cpp"
+    head = "#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n"
+    source.write_text(f"""{head}{prelude.functions({name}, polynomial=True)}
+void over(const float* __restrict a, float* __restrict b, long n) {{
+#pragma omp simd
+  for (long i = 0; i < n; ++i) b[i] = fn::{name}(a[i]);
+}}
+""")
+    flags = ["-O3", "-mavx2", "-mfma", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"]
+    done = subprocess.run(
+        ["g++", *flags, "-fopt-info-vec", "-c", str(source), "-o", str(tmp_path / "loop.o")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "loop vectorized" in done.stderr, done.stderr
