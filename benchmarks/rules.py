@@ -3,7 +3,8 @@
 Each task goes through the same search loop as ``kernelsmith optimize``, with the rules alone, and
 is judged by the same judge. Results are on disk after every task; run it again and it goes on. The
 compiler is asked in the background, and tasks are judged as they become ready; what it times, it
-times under the judge's lock. With ``--phase capture`` and then ``--phase judge`` it is asked first.
+times under the judge's lock. With ``--phase capture`` and then ``--phase judge`` it is asked first,
+as it always is on a processor, whose cores it would share with what is timed.
 """
 
 import argparse
@@ -54,7 +55,10 @@ def options() -> argparse.ArgumentParser:
         "--sample", action="store_true", help="ten even-numbered ones per level, always the same"
     )
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these, e.g. level1/23")
-    parser.add_argument("--evaluations", type=int, default=5, metavar="N", help="per task (5)")
+    parser.add_argument(
+        "--evaluations", type=int, default=5, metavar="N",
+        help="per task (5); 0: torch.compile alone",
+    )  # fmt: skip
     parser.add_argument(
         "--compile", default="default", metavar="MODES",
         help=f"of {', '.join(MODES)}, with commas; 'none' (default)",
@@ -133,7 +137,7 @@ def asking(
         backend=args.backend, options=args.options, limit_s=args.limit_s, until=until,
         at_once=args.capture_jobs or (_BESIDE if beside else _ALONE),
         lock=lock if beside or args.backend == "triton" else None, beside=beside,
-        modes=modes if ahead else (), seeds=seeds,
+        modes=modes if ahead else (), seeds=seeds, families=args.evaluations > 0,
     )  # fmt: skip
 
 
@@ -143,8 +147,12 @@ def ready(
     """The tasks that can be judged, in the order in which they can."""
     if args.live:
         yield from tasks
+    elif args.phase == "all" and args.backend == "cpu":
+        yield from list(captures(tasks, store, how))
     elif args.phase == "all":
         yield from captures(tasks, store, how)
+    elif not how.families:
+        yield from tasks
     else:
         there = store.keys()
         found = [each for each in tasks if each.left_out or each.key in there]
@@ -166,14 +174,15 @@ def jobs(
                 return {"task": chosen.path.stem, "steps": [], "compile": {},
                         "left_out": chosen.left_out, "seconds": 0.0}  # fmt: skip
             families = folder / f"families-{file_name(chosen.key)}"
-            if not args.live:
+            kept = how.families and not args.live
+            if kept:
                 families.write_bytes(store.get(chosen.key))
             asked = {
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
                 "rivals": args.rivals,
-                "families": "" if args.live else str(families), "seeds": seeds_of(chosen, how),
+                "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),
                 "sources": str(args.sources) if args.sources else "",
             }  # fmt: skip
             rules = judges.get()

@@ -103,6 +103,8 @@ class Asking:
     """In which ``torch.compile`` makes its files ahead."""
     seeds: Path | None = None
     """The folder for those files, which are for this machine alone."""
+    families: bool = True
+    """Whether the rules are measured; else ``torch.compile`` is alone."""
 
     def seed(self, chosen: Chosen, mode: str) -> Path:
         """Where the files of one task go."""
@@ -161,7 +163,7 @@ def _parts(
         return []
     missing = [mode for mode in how.modes if not how.seed(chosen, mode).is_file()]
     seeds = [partial(_seeds, chosen, mode, how, stop) for mode in missing]
-    if chosen.key in there:
+    if chosen.key in there or not how.families:
         return [*seeds]
     return [partial(_families, chosen, store, how, stop), *seeds]
 

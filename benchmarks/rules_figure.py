@@ -63,8 +63,8 @@ def tables(summary: dict[str, Any]) -> str:
         parts.append("rules over torch.compile, task by task\n" + table(head, rows))
         judged = summary["references"]
         lines = [f"  {key}: {why[:120]}" for key, why in judged["not"].items()]
-        head = f"references judged against themselves: {judged['passed']} passed"
-        parts.append("\n".join([f"{head}, {len(lines)} not", *lines]))
+        passed = f"references judged against themselves: {judged['passed']} passed"
+        parts.append("\n".join([f"{passed}, {len(lines)} not", *lines]))
     degenerate = ", ".join(summary["degenerate"]) or "none"
     parts.append(f"degenerate: {degenerate}\nsteps that did not pass: {summary['wrong']}")
     return "\n\n".join(parts)

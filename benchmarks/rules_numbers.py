@@ -101,7 +101,9 @@ def columns(records: Iterable[Record]) -> list[str]:
 def summarise(records: dict[str, Record]) -> dict[str, Any]:
     """Everything that the tables show, by level and averaged over levels."""
     found: dict[str, Any] = {}
-    ways: dict[str, Callable[[Record], Ratio | None]] = {"rules": best}
+    ways: dict[str, Callable[[Record], Ratio | None]] = {}
+    if not records or any(each["steps"] or "said" in each for each in records.values()):
+        ways["rules"] = best  # else torch.compile alone was asked
     ways |= {f"compile {mode}": compiled(mode) for mode in columns(records.values())}
     for name, way in ways.items():
         found[name] = {

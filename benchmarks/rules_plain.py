@@ -1,16 +1,19 @@
 """Eager and ``torch.compile`` in one process, interleaved; prints one JSON line.
 
-Only for what the judge's sandbox cannot run. Samples alternate between the sides, each long enough
-for the clock, on inputs that take turns; the ratio is the median over pairs of neighbours, its
-interval the middle 95 % of medians of resampled pairs.
+Only for what the judge's sandbox cannot run. For each workload that the judge would time, samples
+alternate between the sides, each long enough for the clock, on inputs that take turns; the ratio is
+the median over pairs of neighbours, its interval the middle 95 % of medians of resampled pairs. A
+task's ratio is the geometric mean over its workloads, as the judge's is.
 """
 
 import json
+import math
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,35 +21,60 @@ from typing import Any
 import torch
 
 from benchmarks.rules_compiled import MODES
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Task, Workload
 from kernelsmith.evaluate.tasks import fitting, load_task
 
-_SAMPLES = 15
+_SAMPLES, _WARM = 15, 2
+"""The first ones are left out: clocks and caches settle."""
 _SAMPLE_S = 0.02
 _SETS = 3
 
 
-def sides(task: Task, mode: str, device: str) -> tuple[Any, Any, list[list[Any]]]:
-    """The reference, the compiled one, and some sets of inputs."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One workload: microseconds of eager and of the compiled one, sample by sample."""
+
+    pairs: list[tuple[float, float]]
+
+    @property
+    def ratios(self) -> list[float]:
+        return [eager / fast for eager, fast in self.pairs]
+
+
+def opened(task: Task) -> dict[str, Any]:
+    """What the task's file defines."""
     module = ModuleType("task")
     sys.modules["task"] = module  # the compiler imports what it looks into
-    names = vars(module)
-    exec(compile(task.source, "task.py", "exec"), names)
-    workload = next(each for each in task.workloads if not each.held_out)
+    exec(compile(task.source, "task.py", "exec"), vars(module))
+    return vars(module)
+
+
+def sides(
+    task: Task, workload: Workload, mode: str, device: str
+) -> tuple[Any, Any, list[list[Any]]]:
+    """The reference, the compiled one, and some sets of inputs."""
+    names = opened(task)
     arguments, init = dict(workload.arguments), dict(workload.init)
+    dtype = getattr(torch, workload.dtype) if workload.dtype else None
     torch.manual_seed(0)
     if task.is_function:
         model = names[task.entry]
     else:
         given = names["get_init_inputs"](**init) if "get_init_inputs" in names else []
-        model = names["Model"](*given).to(device).train(task.training)
+        model = names["Model"](*given).to(device, dtype).train(task.training)
     options = {"mode": "max-autotune-no-cudagraphs"} if MODES[mode] else {}
-    inputs = [_moved(names["get_inputs"](**arguments), device) for _ in range(_SETS)]
+    inputs = [_moved(names["get_inputs"](**arguments), device, dtype) for _ in range(_SETS)]
+    torch.compiler.reset()  # else the second workload's sizes would be compiled as unknown ones
     return model, torch.compile(model, **options), inputs
 
 
-def _moved(inputs: list[Any], device: str) -> list[Any]:
-    return [each.to(device) if torch.is_tensor(each) else each for each in inputs]
+def _moved(inputs: list[Any], device: str, dtype: torch.dtype | None) -> list[Any]:
+    def moved(each: Any) -> Any:
+        if not torch.is_tensor(each):
+            return each
+        return each.to(device, dtype if each.is_floating_point() else None)
+
+    return [moved(each) for each in inputs]
 
 
 def sampled(call: Callable[[int], object], launches: int, device: str) -> float:
@@ -66,42 +94,56 @@ def sampled(call: Callable[[int], object], launches: int, device: str) -> float:
     return (time.perf_counter() - begun) * 1e6 / launches
 
 
-def interval(ratios: list[float]) -> tuple[float, float]:
+def middle(workloads: list[list[float]]) -> float:
+    """The geometric mean of the workloads' median ratios."""
+    return math.exp(statistics.fmean(math.log(statistics.median(each)) for each in workloads))
+
+
+def interval(workloads: list[list[float]]) -> tuple[float, float]:
     rng = random.Random(0)
-    medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(400))
-    return medians[10], medians[-11]
+    drawn = sorted(
+        middle([rng.choices(each, k=len(each)) for each in workloads]) for _ in range(400)
+    )
+    return drawn[10], drawn[-11]
+
+
+def measured(task: Task, workload: Workload, mode: str, device: str) -> Measured:
+    """Both sides of one workload in turns."""
+    model, compiled, inputs = sides(task, workload, mode, device)
+
+    def eager_call(launch: int) -> object:
+        return model(*inputs[launch % _SETS])
+
+    def compiled_call(launch: int) -> object:
+        return compiled(*inputs[launch % _SETS])
+
+    for call in (eager_call, compiled_call):
+        for launch in range(_SETS):
+            call(launch)
+    one = sampled(eager_call, 3, device)
+    launches = max(1, min(1000, int(_SAMPLE_S * 1e6 / max(one, 1.0))))
+    pairs = [
+        (sampled(eager_call, launches, device), sampled(compiled_call, launches, device))
+        for _ in range(_SAMPLES)
+    ]
+    return Measured(pairs[_WARM:])
 
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
     device = asked["device"]
     task = fitting(load_task(Path(asked["task"])), gpu=device == "cuda")
+    timed = [each for each in task.workloads if not each.held_out]
     with torch.no_grad():
-        model, compiled, inputs = sides(task, asked["mode"], device)
-
-        def eager_call(launch: int) -> object:
-            return model(*inputs[launch % _SETS])
-
-        def compiled_call(launch: int) -> object:
-            return compiled(*inputs[launch % _SETS])
-
-        for call in (eager_call, compiled_call):
-            for launch in range(_SETS):
-                call(launch)
-        one = sampled(eager_call, 3, device)
-        launches = max(1, min(1000, int(_SAMPLE_S * 1e6 / max(one, 1.0))))
-        pairs = [
-            (sampled(eager_call, launches, device), sampled(compiled_call, launches, device))
-            for _ in range(_SAMPLES)
-        ][2:]
-    ratios = [eager / fast for eager, fast in pairs]
+        found = [measured(task, each, asked["mode"], device) for each in timed]
+    ratios = [each.ratios for each in found]
     low, high = interval(ratios)
-    ratio = {"ratio": statistics.median(ratios), "low": low, "high": high}
+    ratio = {"ratio": middle(ratios), "low": low, "high": high}
     print(json.dumps({
         "said": "passed", "message": "", **ratio, "call": ratio,
-        "eager_us": statistics.median(a for a, _ in pairs),
-        "compiled_us": statistics.median(b for _, b in pairs),
-        "samples": len(pairs), "mode": "calls",
+        "eager_us": [round(statistics.median(a for a, _ in each.pairs), 3) for each in found],
+        "compiled_us": [round(statistics.median(b for _, b in each.pairs), 3) for each in found],
+        "samples": sum(len(each.pairs) for each in found), "mode": "calls",
     }))  # fmt: skip
 
 

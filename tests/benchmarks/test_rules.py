@@ -85,6 +85,15 @@ def test_the_compiler_stands_beside_the_rules():
     assert found["compile default"]["all"]["level3"]["average"] == pytest.approx(1.5)
 
 
+def test_where_the_compiler_alone_was_asked_nothing_is_said_of_the_rules(tmp_path):
+    alone = {"task": "some", "steps": [], "compile": a_record(1.0, compiled=1.5)["compile"]}
+    summary = summarise({"level1/2": alone})
+    assert "rules" not in summary
+    assert summary["compile default"]["all"]["level1"]["geomean"] == pytest.approx(1.5)
+    assert "rules, all" not in tables(summary)
+    curve(summary, tmp_path / "none.svg")
+
+
 def test_plain_calls_have_a_table_only_where_all_were_measured():
     both, one = a_record(2.0, compiled=1.5), a_record(2.0, compiled=1.5)
     both["compile"]["default"]["call"] = a_ratio(1.4)

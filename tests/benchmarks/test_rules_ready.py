@@ -93,6 +93,16 @@ def test_what_there_is_no_time_for_is_not_ready(tmp_path, task):
     assert list(captures([task], Store(tmp_path / "captured.zip"), way)) == []
 
 
+def test_without_evaluations_only_torch_compile_is_asked(tmp_path, task, monkeypatch):
+    asked = []
+    monkeypatch.setattr("benchmarks.rules_capture._families", lambda *a: not asked.append("rules"))
+    monkeypatch.setattr("benchmarks.rules_capture._seeds", lambda *a: not asked.append(a[1]))
+    way = a_way(modes=("default", "max-autotune"), seeds=tmp_path, families=False)
+    store = Store(tmp_path / "captured.zip")
+    assert [each.key for each in captures([task], store, way)] == ["doubled"]
+    assert sorted(asked) == ["default", "max-autotune"]
+
+
 def test_a_process_ends_when_another_thread_says_so(tmp_path, monkeypatch):
     (tmp_path / "sleeping.py").write_text("import time\ntime.sleep(60)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

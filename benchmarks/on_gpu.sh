@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# KernelBench on a machine with a GPU that is lent for minutes: parts, each with its seconds.
+#
+#   KERNELBENCH=checkout STATE=folder OUT=folder bash benchmarks/on_gpu.sh smoke 60 capture 200 judge 300
+#
+# Everything is kept under STATE and goes on from there; what is to be committed is copied to OUT
+# every few seconds, so that a command that is cut short loses nothing. In OUT, rules-h200.json and
+# the like continue what STATE or benchmarks/results holds.
+#
+# parts     tests    what only a GPU can show of the judge (pytest -m gpu, the files in TESTS)
+#           smoke    four small tasks with four judges side by side; all ends here if one fails
+#           capture  torch's compiler, asked about every task that has no verdict yet
+#           judge    the rules and torch.compile's defaults on whatever is captured
+#           autotune torch.compile's max-autotune beside eager, ten tasks per level
+#           curve    forty evaluations on the same ten
+# settings  JUDGES (8), JOBS (captures at a time, 14), COMMIT, BACKEND (triton), PYTHON (python3),
+#           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
+set -uo pipefail
+cd "$(dirname "$0")/.."
+: "${KERNELBENCH:?name a checkout of KernelBench}" "${STATE:?name a folder}" "${OUT:?name a folder}"
+JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
+COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
+TESTS=${TESTS:-tests/evaluate/cuda}
+export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
+mkdir -p "$STATE" "$OUT"
+
+begin_from_results() {  # a fresh machine goes on from what is committed
+  for name in rules-h200 rules-autotune-h200 rules-curve-h200; do
+    [ -e "$STATE/$name.json" ] || cp "benchmarks/results/$name.json" "$STATE/" 2>/dev/null || true
+  done
+}
+
+keep() { cp "$STATE"/rules-*.json "$STATE"/*.log "$OUT/" 2>/dev/null; }
+
+# rules NAME SECONDS options...
+rules() {
+  local name=$1 seconds=$2
+  shift 2
+  # shellcheck disable=SC2086  # MORE is a list of options
+  timeout -s INT -k 20 "$((seconds + 30))" "$PYTHON" -m benchmarks.rules \
+    --backend "$BACKEND" --kernelbench "$KERNELBENCH" --commit "$COMMIT" --budget-s "$seconds" \
+    --effort glance --capture-jobs "$JOBS" --seeds "$STATE/seeds" \
+    --out "$STATE/$name.json" "$@" ${MORE:-} 2>&1 | tee -a "$STATE/$name.log"
+}
+
+part() {
+  local name=$1 seconds=$2
+  echo "== $name, $seconds s, $(date -u +%H:%M:%S)"
+  case $name in
+    tests)
+      timeout -k 10 "$seconds" "$PYTHON" -m pytest -q -x -m gpu -p no:cacheprovider $TESTS 2>&1 |
+        tee "$STATE/tests.log" ;;
+    smoke)
+      local four=(--only level2/9 level2/11 level2/17 level3/5 --captured "$STATE/smoke.zip")
+      rm -f "$STATE/rules-smoke.json"
+      rules rules-smoke "$seconds" "${four[@]}" --phase capture --options default &&
+        rules rules-smoke "$seconds" "${four[@]}" --phase judge --judges 4 --evaluations 2 || return
+      "$PYTHON" - "$STATE/rules-smoke.json" <<'CHECK'
+import json, sys
+records = json.load(open(sys.argv[1]))["records"]
+bad = {key: each.get("said") for key, each in records.items() if each.get("said") != "passed"}
+sys.exit(f"smoke: {bad or 'no record'}" if bad or len(records) < 4 else 0)
+CHECK
+      ;;
+    capture)
+      rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
+    judge)
+      rules rules-h200 "$seconds" --phase judge --captured "$STATE/usual.zip" \
+        --judges "$JUDGES" --evaluations 3 --limit-s 280 --sources "$STATE/sources" ;;
+    autotune)
+      local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
+      rules rules-autotune-h200 "$seconds" "${both[@]}" --phase capture &&
+        rules rules-autotune-h200 "$seconds" "${both[@]}" --phase judge --judges "$JUDGES" ;;
+    curve)
+      rules rules-curve-h200 "$seconds" --sample --phase capture --compile none \
+        --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
+        rules rules-curve-h200 "$seconds" --sample --phase judge --compile none \
+          --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 ;;
+    *) echo "no part $name; known are tests, smoke, capture, judge, autotune, curve" >&2; exit 2 ;;
+  esac
+}
+
+begin_from_results
+(while sleep 5; do keep; done) &
+trap 'kill %1 2>/dev/null; keep' EXIT
+while [ $# -gt 1 ]; do
+  part "$1" "$2" || { [ "$1" = smoke ] && exit 1; }
+  shift 2
+done
