@@ -13,6 +13,8 @@
 #           judge    the rules and torch.compile's defaults on whatever is captured
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten
+#           suites   KernelBench-X's losses (checkout KBX) and the easiest tasks of TritonBench T
+#                    (checkout TB): eager, torch.compile and the rules by `kernelsmith bench`
 # settings  JUDGES (8), JOBS (captures at a time, 14), COMMIT, BACKEND (triton), PYTHON (python3),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
@@ -30,7 +32,7 @@ begin_from_results() {  # a fresh machine goes on from what is committed
   done
 }
 
-keep() { cp "$STATE"/rules-*.json "$STATE"/*.log "$OUT/" 2>/dev/null; }
+keep() { cp "$STATE"/rules-*.json "$STATE/log.txt" "$OUT/" 2>/dev/null; }
 
 # rules NAME SECONDS options...
 rules() {
@@ -40,7 +42,18 @@ rules() {
   timeout -s INT -k 20 "$((seconds + 30))" "$PYTHON" -m benchmarks.rules \
     --backend "$BACKEND" --kernelbench "$KERNELBENCH" --commit "$COMMIT" --budget-s "$seconds" \
     --effort glance --capture-jobs "$JOBS" --seeds "$STATE/seeds" \
-    --out "$STATE/$name.json" "$@" ${MORE:-} 2>&1 | tee -a "$STATE/$name.log"
+    --out "$STATE/$name.json" "$@" ${MORE:-} 2>&1 | tee -a "$STATE/log.txt"
+}
+
+# suite NAME SECONDS SUITE options...
+suite() {
+  local name=$1 seconds=$2
+  shift 2
+  timeout -s INT -k 20 "$((seconds + 60))" "$PYTHON" -m kernelsmith bench "$@" \
+    --backend "$BACKEND" --proposer rules --entrant compile --entrant eager --steps 4 \
+    --effort quick --jobs "${SUITE_JOBS:-3}" --max-seconds "$seconds" --out "$STATE/$name" 2>&1 |
+    tee -a "$STATE/log.txt"
+  tar -C "$STATE" -cJf "$OUT/$name.tar.xz" "$name"
 }
 
 part() {
@@ -49,7 +62,7 @@ part() {
   case $name in
     tests)
       timeout -k 10 "$seconds" "$PYTHON" -m pytest -q -x -m gpu -p no:cacheprovider $TESTS 2>&1 |
-        tee "$STATE/tests.log" ;;
+        tee -a "$STATE/log.txt" ;;
     smoke)
       local four=(--only level2/9 level2/11 level2/17 level3/5 --captured "$STATE/smoke.zip")
       rm -f "$STATE/rules-smoke.json"
@@ -76,7 +89,11 @@ CHECK
         --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
         rules rules-curve-h200 "$seconds" --sample --phase judge --compile none \
           --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 ;;
-    *) echo "no part $name; known are tests, smoke, capture, judge, autotune, curve" >&2; exit 2 ;;
+    suites)
+      : "${KBX:?name a checkout of KernelBench-X}" "${TB:?name a checkout of TritonBench}"
+      suite kernelbench-x-loss "$((seconds / 3))" "kernelbench-x:$KBX" --only '*/Loss/*'
+      suite tritonbench-t-1 "$((seconds * 2 / 3))" "tritonbench-t:$TB" --level 'difficulty 1' ;;
+    *) echo "no part $name; known are tests, smoke, capture, judge, autotune, curve, suites" >&2; exit 2 ;;
   esac
 }
 

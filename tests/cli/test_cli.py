@@ -33,6 +33,14 @@ def test_help_lists_every_backend():
     assert "cpu, cuda, maca, maca-emulated, null, triton (default: cpu" in said
 
 
+def test_the_package_can_be_run_as_a_module_with_the_same_exit_codes(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelsmith", "evaluate", tmp_path / "none.py", EXAMPLE],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    expect_one_line(done, 2, "no task file")
+
+
 def test_help_names_the_verbs_and_the_exit_codes():
     said = run("--help").stdout
     for word in ("evaluate", "compare", "doctor", "exit status"):
