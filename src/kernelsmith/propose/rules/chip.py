@@ -1,15 +1,11 @@
 """What the rules count on in a GPU: its data sheet by name, an H200 where nobody says which."""
 
-import re
 from dataclasses import dataclass
 
 from kernelsmith.domain.device import Device
-from kernelsmith.propose.hardware import facts, is_hopper_or_later
-
-_BYTES, _PLAIN, _TENSOR = 4.8, 67.0, 989.0
-"""An H200 by its data sheet: TB/s, and TFLOP/s of float32 and of bfloat16 on tensor cores."""
-_KEPT_BACK = {64: 0, 96: 0}
-"""KB of a multiprocessor's shared memory that no program gets; 1 but on Volta and Turing."""
+from kernelsmith.propose.data_sheets import H200 as OURS
+from kernelsmith.propose.data_sheets import sheet_of
+from kernelsmith.propose.hardware import is_hopper_or_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,30 +32,14 @@ def chip_of(device: Device | None) -> Chip:
     """What the device's name settles; the rest is as on an H200, speeds by its multiprocessors."""
     if device is None or device.kind != "cuda":
         return H200
-    sheet = " ".join(each for each in facts(device) if each.startswith("data sheet"))
-    processors = int(_number(r"([\d.]+) SMs", sheet) or H200.processors)
-    shared = int(_number(r"([\d.]+) KB shared", sheet) or 228)
+    sheet = sheet_of(device.name)
+    if sheet is None:
+        return Chip(descriptors=is_hopper_or_later(device))
+    processors = sheet.processors or H200.processors
     share = processors / H200.processors
     return Chip(
-        processors=processors, shared_bytes=(shared - _KEPT_BACK.get(shared, 1)) << 10,
-        descriptors=is_hopper_or_later(device), memory=_memory(sheet),
-        plain=_relative(r"([\d.]+) TFLOP/s float32", sheet, _PLAIN) or share,
-        tensor=_relative(r"([\d.]+) TFLOP/s bfloat16", sheet, _TENSOR) or share,
+        processors=processors, shared_bytes=sheet.block_kb << 10,
+        descriptors=is_hopper_or_later(device), memory=sheet.memory_tb_s / OURS.memory_tb_s,
+        plain=sheet.float32_tflops / OURS.float32_tflops or share,
+        tensor=sheet.bfloat16_tflops / OURS.bfloat16_tflops or share,
     )  # fmt: skip
-
-
-def _memory(sheet: str) -> float:
-    small = _number(r"([\d.]+) GB/s", sheet)
-    if small is not None:
-        return small / 1000 / _BYTES
-    return _relative(r"([\d.]+) TB/s", sheet, _BYTES) or 1.0
-
-
-def _relative(pattern: str, sheet: str, of: float) -> float | None:
-    found = _number(pattern, sheet)
-    return None if found is None else found / of
-
-
-def _number(pattern: str, sheet: str) -> float | None:
-    found = re.search(pattern, sheet)
-    return None if found is None else float(found[1])

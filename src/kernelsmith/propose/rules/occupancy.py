@@ -1,16 +1,15 @@
 """How much of a device one kernel can keep busy, from its data sheet and the compiler's report."""
 
-import re
 from dataclasses import dataclass
 
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Kernel
-from kernelsmith.propose.hardware import facts
+from kernelsmith.propose.data_sheets import sheet_of
 
 _WARP = 32
 _REGISTERS = 65536
 _BLOCKS = 32
-_THREADS = {"75": 1024, "86": 1536, "89": 1536}
+_THREADS = {75: 1024, 86: 1536, 89: 1536}
 """Threads that a multiprocessor holds, where it is not 2048, by architecture."""
 
 
@@ -39,14 +38,13 @@ def limits_of(device: Device | None) -> Limits | None:
     """The limits that the device's name settles; nothing is guessed."""
     if device is None or device.kind != "cuda":
         return None
-    sheet = " ".join(facts(device)[1:])
-    processors = re.search(r"(\d+) SMs", sheet)
-    shared = re.search(r"(\d+) KB shared", sheet.replace("shared memory", "shared"))
-    if processors is None or shared is None:
+    sheet = sheet_of(device.name)
+    if sheet is None or not sheet.processors:
         return None
-    named = re.search(r"sm_(\d+)", sheet)
-    threads = _THREADS.get(named[1] if named else "", 2048)
-    return Limits(processors=int(processors[1]), shared_bytes=int(shared[1]) << 10, threads=threads)
+    threads = _THREADS.get(sheet.architecture, 2048)
+    return Limits(
+        processors=sheet.processors, shared_bytes=sheet.shared_kb << 10, threads=threads
+    )  # fmt: skip
 
 
 def occupancy(kernel: Kernel, limits: Limits) -> Occupancy | None:
