@@ -24,6 +24,7 @@ NOT_NOW = "not now"
 """Said by a job that leaves no record, for another session to do."""
 _SMALLEST_S = 10.0
 _DEATHS = 3
+"""In a row; judges side by side may all have died of one event, which counts once."""
 _SMI = "name,driver_version,memory.total,clocks.max.sm,clocks.sm,power.limit,temperature.gpu"
 
 
@@ -141,11 +142,12 @@ class Ledger:
         todo = (job for job in jobs if job[0] not in self)
         took: list[float] = []
         died: list[str] = []
+        many = _DEATHS + at_once - 1
 
         def do(job: Job) -> None:
             key, make = job
             usual = statistics.median(took) if took else _SMALLEST_S
-            if self.left_s < max(_SMALLEST_S, usual) or len(died) >= _DEATHS:
+            if self.left_s < max(_SMALLEST_S, usual) or len(died) >= many:
                 return
             allowed = min(limit_s, self.left_s)
             begun = time.monotonic()
@@ -169,7 +171,7 @@ class Ledger:
         turn, stopped = threading.Lock(), threading.Event()
 
         def one_after_the_other() -> None:
-            while len(died) < _DEATHS and not stopped.is_set():
+            while len(died) < many and not stopped.is_set():
                 with turn:
                     job = next(todo, None)
                 if job is None:
@@ -185,8 +187,8 @@ class Ledger:
                         each.result()
                 finally:
                     stopped.set()  # interrupted, what is under way is done before it ends
-        if len(died) >= _DEATHS:
-            raise SystemExit(f"the judge died {_DEATHS} times in a row: {died[-1]}")
+        if len(died) >= many:
+            raise SystemExit(f"the judge died {many} times in a row: {died[-1]}")
         left = sum(key not in self for key in keys)
         if left:
             say(f"budget spent: {left} of {len(keys)} are left; run again to go on")

@@ -79,7 +79,7 @@ CHECK
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
     judge)
       rules rules-h200 "$seconds" --phase judge --captured "$STATE/usual.zip" \
-        --judges "$JUDGES" --evaluations 3 --limit-s 280 --sources "$STATE/sources" ;;
+        --judges "$JUDGES" --evaluations 3 --limit-s 400 --sources "$STATE/sources" ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
       rules rules-autotune-h200 "$seconds" "${both[@]}" --phase capture &&

@@ -191,7 +191,7 @@ def jobs(
                 ledger.note(device=rules.device)
             finally:
                 judges.put(rules)
-            if args.judges > 1 and lacks_memory(json.dumps(found)):
+            if args.judges > 1 and lacked_memory(found):
                 return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
             return found | _shown(found)
 
@@ -202,6 +202,16 @@ def jobs(
         ledger.note_session(waited_s=round(waited, 1))
         yield job_of(chosen)
         begun = time.monotonic()
+
+
+def lacked_memory(found: Record) -> bool:
+    """Whether something is missing for want of memory, which there may be without others.
+
+    A step that ran out of it beside others was judged again alone: where others have passed, it is
+    a verdict like any.
+    """
+    known = {name: each for name, each in found.items() if name != "steps" or not found.get("best")}
+    return lacks_memory(json.dumps(known))
 
 
 def seeds_of(chosen: Chosen, how: Asking) -> dict[str, str]:

@@ -62,9 +62,19 @@ def _inverse(ratio: Ratio) -> dict[str, float]:
     return {name: round(value, 5) for name, value in named.items()}
 
 
-def in_a_plain_process(path: Path, mode: str, *, device: str, limit_s: float) -> dict[str, Any]:
-    """The same ratio without a sandbox: one process, both sides in turns."""
-    asked = json.dumps({"task": str(path), "mode": mode, "device": device})
+def in_a_plain_process(
+    path: Path, mode: str, *, device: str, limit_s: float, gpu: str = ""
+) -> dict[str, Any]:
+    """The same ratio without a sandbox: one process, both sides in turns.
+
+    Args:
+        path: The task.
+        mode: One of ``MODES``.
+        device: As torch names it.
+        limit_s: What it may take.
+        gpu: The one that judges share by its lock, if any do.
+    """
+    asked = json.dumps({"task": str(path), "mode": mode, "device": device, "gpu": gpu})
     done = bounded("benchmarks.rules_plain", [asked], limit_s=limit_s)
     lines = done.output.strip().splitlines()
     if done.error or not lines:

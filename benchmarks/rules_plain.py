@@ -9,6 +9,7 @@ task's ratio is the geometric mean over its workloads, as the judge's is.
 import json
 import math
 import random
+import signal
 import statistics
 import sys
 import time
@@ -21,8 +22,12 @@ from typing import Any
 import torch
 
 from benchmarks.rules_compiled import MODES
+from benchmarks.rules_seed import run_alone
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.evaluate.tasks import fitting, load_task
+from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 
 _SAMPLES, _WARM = 15, 2
 """The first ones are left out: clocks and caches settle."""
@@ -107,7 +112,7 @@ def interval(workloads: list[list[float]]) -> tuple[float, float]:
     return drawn[10], drawn[-11]
 
 
-def measured(task: Task, workload: Workload, mode: str, device: str) -> Measured:
+def measured(task: Task, workload: Workload, mode: str, device: str, turn: Turn) -> Measured:
     """Both sides of one workload in turns."""
     model, compiled, inputs = sides(task, workload, mode, device)
 
@@ -120,22 +125,30 @@ def measured(task: Task, workload: Workload, mode: str, device: str) -> Measured
     for call in (eager_call, compiled_call):
         for launch in range(_SETS):
             call(launch)
-    one = sampled(eager_call, 3, device)
-    launches = max(1, min(1000, int(_SAMPLE_S * 1e6 / max(one, 1.0))))
-    pairs = [
-        (sampled(eager_call, launches, device), sampled(compiled_call, launches, device))
-        for _ in range(_SAMPLES)
-    ]
+    with turn.held(alone=True):
+        one = sampled(eager_call, 3, device)
+        launches = max(1, min(1000, int(_SAMPLE_S * 1e6 / max(one, 1.0))))
+        pairs = [
+            (sampled(eager_call, launches, device), sampled(compiled_call, launches, device))
+            for _ in range(_SAMPLES)
+        ]
     return Measured(pairs[_WARM:])
 
 
 def main() -> None:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     asked = json.loads(sys.argv[1])
     device = asked["device"]
+    turn = Turn(str(DeviceLock(asked["gpu"]).path) if asked.get("gpu") else None)
+    if turn.counts:
+        from torch._inductor.runtime import benchmarking
+
+        time_alone(benchmarking, turn)
+        run_alone(device, turn)
     task = fitting(load_task(Path(asked["task"])), gpu=device == "cuda")
     timed = [each for each in task.workloads if not each.held_out]
     with torch.no_grad():
-        found = [measured(task, each, asked["mode"], device) for each in timed]
+        found = [measured(task, each, asked["mode"], device, turn) for each in timed]
     ratios = [each.ratios for each in found]
     low, high = interval(ratios)
     ratio = {"ratio": middle(ratios), "low": low, "high": high}

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -28,7 +29,9 @@ from kernelsmith.domain.timing import Ratio
 from kernelsmith.domain.trajectory import Exemplar, Step
 from kernelsmith.errors import SmithError
 from kernelsmith.evaluate.backend import Backend, load_backend
+from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.propose.rules.families import families_for
 from kernelsmith.propose.rules.proposer import RulesProposer
@@ -130,7 +133,8 @@ class Worker:
         if said["said"] != "passed":
             device = "cuda" if self.backend.name == "triton" else "cpu"
             tried = said
-            said = in_a_plain_process(chosen.path, mode, device=device, limit_s=TIMEOUT_S)
+            gpu = self.backend.gpu.uuid if isinstance(self.backend, CudaBackend) else ""
+            said = in_a_plain_process(chosen.path, mode, device=device, limit_s=TIMEOUT_S, gpu=gpu)
             said["why_plain"] = tried["message"]
         if files is not None and self.backend.name == "triton":
             said["compiled_ahead"] = self._compilers.seeds_fit
@@ -207,6 +211,9 @@ def _device(backend: Backend) -> dict[str, Any]:
 
 
 def main() -> None:
+    # In the middle of a task it would not see for minutes that nobody waits for it any more, and
+    # keep the device from whoever comes next.
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anyone prints must not come between the answers
     worker = Worker(json.loads(sys.argv[1]))

@@ -1,11 +1,16 @@
 """torch.compile beside eager in a plain process: every timed workload, as the judge would."""
 
 import math
+import threading
+import time
 
 import torch
 from benchmarks.rules_plain import interval, middle, sides
 
+from benchmarks import rules_plain
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.propose.rules.compiler.turns import Turn
 
 SOURCE = """
 import torch
@@ -49,3 +54,40 @@ def test_the_interval_holds_the_middle_and_grows_with_the_spread():
     assert low <= middle([calm]) <= high
     wider = interval([wild])
     assert wider[1] - wider[0] > 10 * (high - low)
+
+
+def test_what_is_timed_beside_judges_is_timed_while_none_of_them_has_the_device(
+    tmp_path, monkeypatch
+):
+    lock, begun, let_go = DeviceLock("a device", tmp_path), threading.Event(), []
+    monkeypatch.setattr(torch, "compile", lambda model, **_: model)
+
+    def check() -> None:
+        with lock.shared() as share:
+            begun.set()
+            until = time.monotonic() + 20
+            while not share.is_wanted and time.monotonic() < until:
+                time.sleep(0.01)
+            let_go.append(time.monotonic())
+            share.step_aside()
+
+    judge = threading.Thread(target=check)
+    judge.start()
+    begun.wait(5)
+    timed = []
+    own = rules_plain.sampled
+
+    def sampled(*args):
+        timed.append(time.monotonic())
+        return own(*args)
+
+    monkeypatch.setattr(rules_plain, "sampled", sampled)
+    turn = Turn(str(lock.path))
+    found = rules_plain.measured(TASK, Workload(name="only"), "default", "cpu", turn)
+    judge.join(5)
+    assert not judge.is_alive()
+    assert len(found.pairs) > 5
+    assert let_go
+    assert min(timed) >= let_go[0]
+    with lock.exclusive():
+        pass  # nobody has it any more

@@ -1,14 +1,20 @@
 """Capturing beside judging: tasks come as they become ready, and everything ends when told to."""
 
+import contextlib
 import json
+import os
 import pickle
+import select
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from benchmarks.gpu_ledger import NOT_NOW, Ledger, gpu_options
-from benchmarks.rules import seeds_of
+from benchmarks.rules import lacked_memory, seeds_of
 from benchmarks.rules_capture import Asking, Store, captures, had_no_memory
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen
@@ -66,6 +72,25 @@ def test_a_judge_that_dies_again_and_again_ends_the_wait_for_more(tmp_path):
     with pytest.raises(SystemExit, match="died 3 times"):
         a_ledger(tmp_path).go_through(endless, limit_s=60.0, keys=["0"])
     assert len(made) == 3
+
+
+def test_judges_that_die_together_of_one_event_do_not_end_the_benchmark(tmp_path):
+    together, made = threading.Barrier(4), []
+
+    def job_of(number):
+        def job(limit_s):
+            if number < 4:
+                together.wait(timeout=20)
+                return {"said": "died", "message": "one event"}
+            made.append(number)
+            return {"said": "passed"}
+
+        return str(number), job
+
+    jobs = [job_of(number) for number in range(9)]
+    ledger = a_ledger(tmp_path)
+    assert ledger.go_through(jobs, limit_s=60.0, at_once=4)
+    assert sorted(made) == [4, 5, 6, 7, 8]
 
 
 def test_without_budget_jobs_come_and_none_is_done(tmp_path):
@@ -184,3 +209,59 @@ def test_a_capture_that_found_no_memory_says_so():
     assert had_no_memory("", pickle.dumps(begun))
     assert had_no_memory("cuMemAlloc_v2: CUDA error 2", None)
     assert not had_no_memory("", pickle.dumps(Begun(families=Families(reasons=("no kernel",)))))
+
+
+@pytest.mark.parametrize(
+    ("found", "lacked"),
+    [
+        ({"best": {"ratio": 2.0}, "steps": [{"message": "CUDA out of memory"}]}, False),
+        ({"best": None, "steps": [{"message": "CUDA out of memory"}]}, True),
+        ({"steps": [], "message": "the reference fails: CUDA out of memory"}, True),
+        (
+            {
+                "best": {"ratio": 2.0},
+                "steps": [],
+                "compile": {"default": {"message": "cuMemAlloc"}},
+            },
+            True,
+        ),
+        ({"best": {"ratio": 2.0}, "steps": [], "compile": {"default": {"ratio": 1.0}}}, False),
+    ],
+)
+def test_a_task_is_left_to_another_session_only_where_memory_cost_it_something(found, lacked):
+    assert lacked_memory({"compile": {}} | found) is lacked
+
+
+STARTED = """
+import subprocess, sys, time
+from benchmarks.rules_remote import RemoteRules
+
+rules = RemoteRules(effort="glance", backend="null")
+asked = {"key": "small", "task": sys.argv[1], "structure": [], "evaluations": 0, "compile": []}
+assert "said" not in rules.optimise(asked, limit_s=60), "it did not start"
+# Its input does not end with us: as if it were in the middle of a task, and did not look.
+pipe = rules._process.stdin.fileno()
+other = subprocess.Popen(["sleep", "60"], pass_fds=[pipe], stdout=subprocess.DEVNULL)
+print(rules.pid, other.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_no_judge_goes_on_with_its_task_when_the_benchmark_was_killed(tmp_path):
+    task = tmp_path / "small.py"
+    task.write_text(TASK)
+    path = os.pathsep.join(each for each in sys.path if each)
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED, str(task)], stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    ) as benchmark:  # fmt: skip
+        assert benchmark.stdout is not None
+        worker, other = (os.pidfd_open(int(each)) for each in benchmark.stdout.readline().split())
+        benchmark.kill()
+    try:
+        assert select.select([worker], [], [], 5.0)[0]  # it has ended
+    finally:
+        for each in (worker, other):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(each, signal.SIGKILL)
+            os.close(each)

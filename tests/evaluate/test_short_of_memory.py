@@ -9,7 +9,7 @@ from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.backends.null import NullBackend
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.harness import judge
 from kernelsmith.testing import QUICK
 
@@ -53,3 +53,33 @@ def test_a_full_device_counts_against_a_candidate_only_where_it_was_alone(
     assert found.verdict is verdict
     again = beside and "memory" in message
     assert backend.alone == (1 if again else 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+        "RuntimeError: Triton Error [CUDA]: out of memory",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "RuntimeError: GET was unable to find an engine to execute this computation",
+        "DriverError: cuMemAlloc_v2: CUDA error 2",
+        "its memory cannot be mapped: cuIpcOpenMemHandle_v2: CUDA error 2",
+    ],
+)
+def test_a_full_device_is_known_by_whatever_words_a_library_has_for_it(said):
+    assert lacks_memory(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cuIpcOpenMemHandle_v2: CUDA error 201",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory",
+        "CUBLAS_STATUS_EXECUTION_FAILED",
+    ],
+)
+def test_other_failures_are_not_the_memory_s(said):
+    assert not lacks_memory(said)

@@ -1,14 +1,21 @@
 """How a program's failure travels inside the judge until it becomes an evaluation."""
 
+import re
+
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost
 
-_NO_MEMORY = ("out of memory", "OutOfMemory", "ALLOC_FAILED", "cuMemAlloc")
+_NO_MEMORY = re.compile(
+    r"out of memory|OutOfMemory|ALLOC(ATION)?_FAILED|cuMemAlloc|CUDA error 2\b"
+    # A library that finds no memory for itself says this, and torch, where no algorithm of cuDNN
+    # finds its scratch, that there is none.
+    r"|CU(BLAS|DNN|SOLVER)_STATUS_NOT_INITIALIZED|unable to find an engine"
+)
 
 
 def lacks_memory(said: str) -> bool:
     """Whether a device was full; beside others, that is nobody's fault."""
-    return any(each in said for each in _NO_MEMORY)
+    return _NO_MEMORY.search(said) is not None
 
 
 class ProgramFailed(Exception):

@@ -10,15 +10,19 @@ class Spent:
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
+        self._inside = 0.0
+        """What was counted by other names inside of the one that is counted now."""
 
     @contextmanager
     def on(self, name: str) -> Iterator[None]:
-        """Count what is done inside."""
-        begun = time.monotonic()
+        """Count what is done inside, but for what is counted there by another name."""
+        begun, outside, self._inside = time.monotonic(), self._inside, 0.0
         try:
             yield
         finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - begun
+            took = time.monotonic() - begun
+            self._seconds[name] = self._seconds.get(name, 0.0) + took - self._inside
+            self._inside = outside + took
 
     def items(self) -> ItemsView[str, float]:
         """Seconds, in the order in which they began to be counted."""

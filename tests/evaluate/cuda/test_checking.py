@@ -4,6 +4,7 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -174,3 +175,59 @@ def test_how_large_a_task_is_is_found_once(a_judge):
         with checking(judge, oracle):
             pass
     assert oracle.asked == len(TASK.workloads)
+
+
+class Loading(DeviceOracle):
+    """A reference whose process takes long over its first forward: somebody wants to time."""
+
+    is_open = False
+
+    def __init__(self, child, another) -> None:
+        self._task, self._child, self._rooms = TASK, child, None
+        self._fitting, self._program, self.way = set(), 0.0, None
+        self._another, self.timed = another, 0
+
+    def _ask(self, message, fds=()):
+        assert message["do"] == "predict"
+        way = self._child.way
+        timing = threading.Thread(target=pass_through, args=(self._another.exclusive(),))
+        timing.start()
+        until = time.monotonic() + 5
+        while not way.is_wanted and time.monotonic() < until:
+            time.sleep(0.01)
+        way.step_aside()  # as Child does, with its process frozen
+        timing.join(5)
+        self.timed += not timing.is_alive()
+        size = {"inputs": 1 << 20, "weights": 0, "outputs": 1 << 20, "activations": 0}
+        return {"footprint": size, "free": 100 * GIGA, "total": 140 * GIGA}
+
+
+def test_nobody_who_times_waits_for_a_reference_to_load_its_libraries(a_judge):
+    child = SimpleNamespace(way=None)
+    oracle = Loading(child, a_judge())
+    with a_judge().staying(oracle) as beside:
+        assert beside
+    assert oracle.timed == len(TASK.workloads)
+    assert child.way is None
+    assert oracle.way is None
+
+
+def test_a_reference_that_opens_stands_still_for_who_times(a_judge, monkeypatch):
+    judge, seen = a_judge(), []
+    child = SimpleNamespace(way=None, kill=lambda: seen.append("killed"))
+    monkeypatch.setattr(judge, "_refuse_sharing", lambda: None)
+    monkeypatch.setattr(judge, "_spawn", lambda *_, **__: child)
+    judge._rehearses, judge._zygote = False, SimpleNamespace(alive=True)
+
+    def opened(made, task, threads):
+        seen.append(made.way is not None)
+        if len(seen) > 1:
+            raise RuntimeError("it does not open")
+        return SimpleNamespace()
+
+    monkeypatch.setattr("kernelsmith.evaluate.cuda.backend.DeviceOracle", opened)
+    judge.oracle(TASK)
+    assert child.way is None  # later it has the way that it is asked by
+    with pytest.raises(RuntimeError):
+        judge.oracle(TASK)
+    assert seen == [True, True, "killed"]

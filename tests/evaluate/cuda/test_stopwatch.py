@@ -7,6 +7,7 @@ import threading
 import pytest
 from stand_ins import TASK, Program, Reference, a_device
 
+from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda import stopwatch
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.evaluate.watch import Watched
@@ -81,3 +82,45 @@ def test_three_judges_share_one_device_and_all_come_to_an_end(measured):
     for each, watch in found:
         assert each.timing.speedup.value == pytest.approx(2.0)
         assert watch.where("candidate is timed") == {"alone"}
+
+
+def test_a_twin_that_does_not_open_leaves_no_process_behind(tmp_path):
+    backend, watch = a_device(tmp_path)
+    numbers, opened = itertools.count(), []
+
+    def open_baseline(_):
+        if opened:
+            raise UsageError("the baseline fails: CUDA out of memory")
+        opened.append(Program("baseline", 100.0, watch))
+        return opened[0]
+
+    oracle = Reference()
+    with backend.staying(oracle):
+        clock = stopwatch.DeviceStopwatch(
+            backend, oracle, TASK, TASK.workloads[0], open_baseline=open_baseline,
+            open_candidate=open_baseline, settings=effort("glance", backend="triton"),
+            draw=lambda: next(numbers), rng=random.Random(1), watched=Watched(),
+        )  # fmt: skip
+        with pytest.raises(UsageError):
+            clock._twins()
+    assert [name for name, _ in watch.seen] == ["baseline opens", "baseline ends"]
+
+
+def test_twins_say_what_taking_turns_costs_and_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(stopwatch.SpotCheck, "__call__", lambda *_, **__: None)
+    monkeypatch.setattr(stopwatch, "furthest", lambda *_: None)
+    backend, watch = a_device(tmp_path)
+    oracle, numbers = Reference(), itertools.count()
+    with backend.staying(oracle):
+        clock = stopwatch.DeviceStopwatch(
+            backend, oracle, TASK, TASK.workloads[0],
+            open_baseline=lambda _: Program("baseline", 100.0, watch),
+            open_candidate=lambda _: Program("candidate", 50.0, watch),
+            settings=effort("glance", backend="triton"), draw=lambda: next(numbers),
+            rng=random.Random(1), watched=Watched(),
+        )  # fmt: skip
+        clock._count, evidence = 4, clock._evidence
+        assert clock._twins() == pytest.approx(100.0)
+        assert clock._evidence is evidence  # what twins do is held against nobody
+    assert watch.seen[-2:] == [("baseline ends", "alone")] * 2
+    assert watch.where("baseline is timed") == {"alone"}

@@ -100,3 +100,26 @@ def test_a_device_that_is_never_idle_is_had_after_a_while_and_others_have_it_in_
         assert not could(backend._lock.shared())  # who left something is judged now
     thread.join()
     assert could(backend._lock.exclusive())
+
+
+def test_the_time_of_those_it_steps_aside_for_is_not_its_own(backend):
+    oracle, spent = Idle(), Spent()
+
+    def another() -> None:
+        with backend._lock.exclusive():
+            time.sleep(0.5)
+
+    with Turns(backend, oracle, spent):
+        thread = threading.Thread(target=another)
+        with spent.on("candidate"):
+            thread.start()
+            while not oracle.way.is_wanted:
+                time.sleep(0.01)
+            oracle.way.step_aside()
+            oracle.way.leave()
+            oracle.way.come_back()
+    thread.join()
+    seconds = dict(spent.items())
+    assert seconds["waiting"] >= 0.4
+    assert seconds["candidate"] < 0.3
+    assert oracle.way is None

@@ -147,13 +147,15 @@ class CudaBackend:
         if self._rehearses and not self._facts:
             self._facts = self._asked_facts()
         _ = self.zygote  # takes seconds and leaves the device alone; what follows does not
-        with self._lock.shared():
+        with self._lock.shared() as way:
             child = self._spawn("reference", without=_SHARING)
+            child.way = way  # it waits for the driver, and for what the task imports
             try:
                 oracle = DeviceOracle(child, task, threads=1)
             except BaseException:
                 child.kill()
                 raise
+            child.way = None
             oracle.avoided = self._avoided.setdefault(task, set())
             return oracle
 
@@ -239,7 +241,7 @@ class CudaBackend:
         it has. Alone means in all of them.
         """
         if not oracle.is_sized:
-            with self._rooms.taken(_TRYING), self._lock.shared():
+            with self._rooms.taken(_TRYING), self._sharing(oracle):
                 oracle.rooms()
         rooms = 0 if alone else oracle.rooms()
         with self._rooms.taken(rooms or ROOMS):
@@ -264,9 +266,14 @@ class CudaBackend:
             with self._lock.exclusive():
                 yield False
             return
+        with self._sharing(oracle):
+            yield True
+
+    @contextmanager
+    def _sharing(self, oracle: DeviceOracle) -> Iterator[None]:
         with self._lock.shared() as oracle.way:
             try:
-                yield True
+                yield
             finally:
                 oracle.way = None
 

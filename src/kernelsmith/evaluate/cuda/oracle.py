@@ -169,12 +169,15 @@ class DeviceOracle(Oracle):
                 self._ask({"do": "limit", "share": 1.0, "kept": _KEPT * share})
 
     def _predict(self, workload: Workload) -> Predicted:
-        said = self._ask(
-            {
-                "do": "predict", "arguments": dict(workload.arguments),
-                "init": dict(workload.init), "dtype": workload.dtype,
-            }
-        )  # fmt: skip
+        asked: dict[str, object] = {
+            "do": "predict", "arguments": dict(workload.arguments),
+            "init": dict(workload.init), "dtype": workload.dtype,
+        }  # fmt: skip
+        self._child.way = self.way  # most of it is libraries that load: nobody waits for that
+        try:
+            said = self._ask(asked)
+        finally:
+            self._child.way = None
         self.room = int(_ROOM * said["total"])
         footprint = None if said["footprint"] is None else Footprint(**said["footprint"])
         return Predicted(footprint=footprint, free=int(said["free"]), total=int(said["total"]))

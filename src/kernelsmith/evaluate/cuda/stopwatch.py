@@ -241,23 +241,23 @@ class DeviceStopwatch:
         gigabytes find the device's address tables cold after each turn of another process.
         """
         evidence, self._evidence = self._evidence, Evidence()
-        with Turns(self._backend, self._oracle, self._spent) as turns:
+        with Turns(self._backend, self._oracle, self._spent) as turns, ExitStack() as later:
+            later.callback(setattr, self, "_evidence", evidence)
             turns.alone()
             setup = self._oracle.workload(self._workload, self._draw())
-            first, second = (Side(cast(DeviceLane, self._open_baseline(setup))) for _ in range(2))
-            try:
-                view, self._ours = self._arrange(first), frozenset()
-                second.lane.attach(view)
-                if self._graph:
-                    self._capture(second)
-                samples = Samples()
-                self._rounds(first, second, view, setup, samples, self._gpu.samples)
-                return statistics.median(samples.baseline + samples.candidate)
-            finally:
-                self._evidence = evidence
-                first.lane.close()
-                second.lane.close()
-                self._oracle.release()
+            later.callback(self._oracle.release)
+            sides = []
+            for _ in range(2):
+                sides.append(Side(cast(DeviceLane, self._open_baseline(setup))))
+                later.callback(sides[-1].lane.close)
+            first, second = sides
+            view, self._ours = self._arrange(first), frozenset()
+            second.lane.attach(view)
+            if self._graph:
+                self._capture(second)
+            samples = Samples()
+            self._rounds(first, second, view, setup, samples, self._gpu.samples)
+            return statistics.median(samples.baseline + samples.candidate)
 
     def _look_at_the_reference(self, setup: Setup) -> None:
         check, natures = self._spot_check, self._oracle.natures

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
+from kernelsmith.evaluate.sandbox.child import Way
 from kernelsmith.evaluate.spent import Spent
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ class Turns:
 
     def __enter__(self) -> Self:
         """Begin beside others."""
-        with self._spent.on(WAITING):
-            self._leaves_room = self._held.enter_context(self._backend.opening(self._oracle))
+        self._leaves_room = self._opened()
         return self
 
     def __exit__(
@@ -52,9 +52,8 @@ class Turns:
     def beside(self) -> None:
         """Go on without timing, so that others can."""
         if self._leaves_room:
-            with self._spent.on(WAITING):
-                self._held.close()
-                self._held.enter_context(self._backend.opening(self._oracle))
+            self._held.close()
+            self._opened()
 
     def alone(self) -> float:
         """Wait until nobody else is at work; returns the seconds that took.
@@ -76,6 +75,13 @@ class Turns:
                 self._backend.restless = not quiet
         return time.monotonic() - begun
 
+    def _opened(self) -> bool:
+        with self._spent.on(WAITING):
+            leaves_room = self._held.enter_context(self._backend.opening(self._oracle))
+        if self._oracle.way is not None:
+            self._oracle.way = _Counted(self._oracle.way, self._spent)
+        return leaves_room
+
     def _had_quiet(self) -> bool:
         self._held.close()
         self._held.enter_context(self._backend.exclusive())
@@ -88,3 +94,28 @@ class Turns:
         while quick < _PROBES and time.monotonic() < until:
             quick = quick + 1 if self._oracle.idle_us() < _IDLE_US else 0
         return quick == _PROBES
+
+
+class _Counted:
+    """A share of the device whose holder is not charged for the time of those it steps aside for.
+
+    Pairs are measured until their time is spent, and with many judges others have most of it.
+    """
+
+    def __init__(self, way: Way, spent: Spent) -> None:
+        self._way, self._spent = way, spent
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._way.is_wanted
+
+    def step_aside(self) -> None:
+        with self._spent.on(WAITING):
+            self._way.step_aside()
+
+    def leave(self) -> None:
+        self._way.leave()
+
+    def come_back(self) -> None:
+        with self._spent.on(WAITING):
+            self._way.come_back()

@@ -1,9 +1,12 @@
 """Float64 in slices is float64; tasks that cannot be sliced are not."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from kernelsmith.evaluate.failure import lacks_memory
+from kernelsmith.evaluate.worker.cuda.reference import DeviceReference
 from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
 from kernelsmith.evaluate.worker.inputs import InputSet
 
@@ -55,6 +58,45 @@ def test_beside_others_nobody_waits_for_slices(monkeypatch):
     with pytest.raises(torch.OutOfMemoryError) as raised:
         case.exactly(chosen, eager)
     assert lacks_memory(str(raised.value))  # so that it is checked again, alone
+
+
+class Wordy(torch.nn.Module):
+    """As cuDNN where it finds no memory for any of its algorithms."""
+
+    def forward(self, x):
+        if x.dtype is torch.float64:
+            raise RuntimeError("GET was unable to find an engine to execute this computation")
+        return 2 * x
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_a_library_without_memory_is_no_reference_without_float64(monkeypatch, crowded):
+    chosen = case_of(Wordy(), torch.randn(4, 8))[1]
+    case = DeviceCase(Wordy(), None, None, None, None)
+    monkeypatch.setattr(DeviceCase, "free_bytes", lambda self: 1 << 40)
+    monkeypatch.setattr(DeviceCase, "crowded", crowded)
+    eager = case.run(chosen, chosen.leaves, double=False)
+    if not crowded:
+        assert not case.exactly(chosen, eager)[1]
+        return
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        case.exactly(chosen, eager)
+    assert lacks_memory(str(raised.value))
+
+
+def test_whoever_times_beside_others_does_not_keep_them_waiting_for_slices_either(monkeypatch):
+    """The limit on its memory is gone then; what others hold is not."""
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share: None)
+    reference = DeviceReference.__new__(DeviceReference)
+    reference._total_bytes = 1 << 30
+    reference._drawn = reference._answered = SimpleNamespace(most=0)
+    reference._forget = lambda: None
+    monkeypatch.setattr(DeviceCase, "crowded", False)
+    for share in (0.25, 1.0):
+        reference.limit({"share": share, "kept": 0.1}, [])
+        assert reference.case.crowded
+    reference.rest({}, [])
+    assert not reference.case.crowded  # the next judgement may be alone
 
 
 def test_a_result_without_the_batch_is_not_sliced():

@@ -120,10 +120,10 @@ class DeviceReference(Reference):
         return {"footprint": said, "free": free, "total": total}
 
     def limit(self, message: Message, _: list[int]) -> Message:
-        """Keep to a share of the device's memory: others check theirs meanwhile."""
+        """Keep to a share of the device's memory: others have theirs, until it is told to rest."""
         share, kept = (float(str(message[name])) for name in ("share", "kept"))
         torch.cuda.set_per_process_memory_fraction(share)
-        self.case.crowded = share < 1.0
+        self.case.crowded = True
         self._drawn.most = self._answered.most = int(min(_KEPT_SHARE, kept) * self._total_bytes)
         self._idle_bytes = int(_IDLE_BESIDE * self._total_bytes)
         return {}
@@ -420,7 +420,8 @@ class DeviceReference(Reference):
         return super().release(message, fds)
 
     def rest(self, _: Message, __: list[int]) -> Message:
-        """Hold nothing until the next workload."""
+        """Hold nothing until the next workload, which may have the device alone."""
+        self.case.crowded = False
         self._forget()
         return {}
 

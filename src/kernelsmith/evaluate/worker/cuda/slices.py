@@ -4,6 +4,7 @@ import copy
 
 import torch
 
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.worker.answers import Case, Run, double_by_default
 from kernelsmith.evaluate.worker.closeness import close
 from kernelsmith.evaluate.worker.inputs import InputSet
@@ -18,8 +19,9 @@ class DeviceCase(Case):
     """A reference whose float64 run takes as much of the device as there is."""
 
     crowded = False
-    """Whether others use the device meanwhile. Whoever wants to time waits for all who check, and
-    slices and the host take minutes where the device takes a second."""
+    """Whether others use the device meanwhile. They wait for who times and, where it is in the
+    middle of an answer, for who checks; slices and the host take minutes where the device takes a
+    second."""
 
     def free_bytes(self) -> int:
         """What could be allocated now."""
@@ -50,6 +52,11 @@ class DeviceCase(Case):
                 return found, True
             break
         return self.on_the_host(chosen, eager)
+
+    def give_up(self, error: Exception) -> None:
+        """Libraries that find no memory say so in words of their own; alone there may be some."""
+        if self.crowded and lacks_memory(str(error)):
+            raise torch.OutOfMemoryError(f"out of memory beside others: {error}") from error
 
     def sliced(self, chosen: InputSet, eager: Run, parts: int) -> Run | None:
         """Exact outputs by slices of the batch, kept on the host; none where slices are not alike.

@@ -34,11 +34,14 @@ class Turn:
         if self._path is None or self._depth:
             yield
             return
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = _opened(self._path)
         try:
             # Waiting for others is not the compiler's time.
             left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
-            fcntl.flock(fd, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            if alone:
+                self._wait_alone(fd)
+            else:
+                fcntl.flock(fd, fcntl.LOCK_SH)
             signal.setitimer(signal.ITIMER_REAL, left)
             self._depth += 1
             try:
@@ -47,6 +50,20 @@ class Turn:
                 self._depth -= 1
         finally:
             os.close(fd)
+
+    def _wait_alone(self, fd: int) -> None:
+        """Judges who share the device see the second file held, and step aside."""
+        assert self._path is not None
+        wish = _opened(os.path.splitext(self._path)[0] + ".wish")
+        try:
+            fcntl.flock(wish, fcntl.LOCK_EX)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        finally:
+            os.close(wish)
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def time_alone(benchmarking: Any, turn: Turn) -> bool:
