@@ -11,6 +11,7 @@ SRC = Path(__file__).parents[1] / "src" / "kernelsmith"
 
 MAY_IMPORT = {
     "__init__": {"api", "domain"},
+    "__main__": {"cli"},
     "api": {"domain", "evaluate", "run"},
     "errors": set(),
     "kernels": set(),
