@@ -47,6 +47,17 @@ KINDS = {
              "torch.randn(64, 70), torch.randint(0, 70, (64,))"),
     "added": ("torch.zeros(10, 20).index_add(0, i, x)", "i, x",
               "torch.randint(0, 10, (64,)), torch.randn(64, 20)"),
+    "readout": ("torch.cat((torch.zeros(10, 300).index_add(0, i, x) / torch.zeros(10).index_add("
+                "0, i, torch.ones(400))[:, None], torch.zeros(10, 300).scatter_reduce(0, "
+                "i[:, None].expand_as(x), x, 'amax', include_self=False)), 1)", "i, x",
+                "torch.arange(400) * 7 % 10, torch.randn(400, 300)"),
+    "written": ("torch.zeros(30, 900).index_copy(1, i, x.t())", "i, x",
+                "torch.randperm(900)[:300], torch.randn(300, 30)"),
+    "warped": (f"{F}.grid_sample(x, g, align_corners=True)", "x, g",
+               "torch.randn(2, 3, 20, 30), 1.2 * torch.randn(2, 20, 30, 2)"),
+    "picked": ("x[:, i] * 2 + x.gather(1, j)", "x, i, j",
+               "torch.randn(40, 70), torch.randint(-70, 70, (300,)), "
+               "torch.randint(0, 70, (40, 300))"),
     "joined": ("torch.cat([x, y.exp()], 1)", "x, y", "torch.randn(64, 20), torch.randn(64, 30)"),
     "linear": (f"torch.relu({F}.linear(x, w, b)) * 2", "x, w, b",
                "torch.randn(50, 40), torch.randn(64, 40), torch.randn(64)"),

@@ -159,6 +159,37 @@ def drawn_router(rng: random.Random) -> Drawn:
     return Drawn(task=a_task(text, inputs=of(shape)), inputs=inputs, halves=False)
 
 
+_RANKED = (
+    "torch.kthvalue({y}, {k}, dim=-1).values", "{y}.sort(dim=-1).values[..., -{k}] * 2",
+    "torch.median({y}, dim=-1, keepdim=True).values", "torch.topk({y}, {k}).values[..., -1:]",
+    "({y}).clamp(max={y}.kthvalue({k}, -1, True)[0])",
+    "torch.softmax(x.masked_fill({y} < torch.topk({y}, {k})[0][..., -1:], float('-inf')), -1)",
+)  # fmt: skip
+
+
+def drawn_sort(rng: random.Random) -> Drawn:
+    """Rows in order, all or the best of them, and what is computed with a value of some rank."""
+    rank, k = rng.randint(1, 3), rng.choice([17, 20, rng.randint(17, 60)])
+    down = rng.random() < 0.5
+    y = rng.choice(["x", "x.abs()", "(-x)"])
+    match rng.randrange(4):
+        case 0:
+            text = f"torch.sort({y}, dim=-1, descending={down}, stable=True)"
+        case 1:
+            text = f"({y}).argsort(dim=-1, descending={down}, stable=True)"
+        case 2:
+            text = chain(rng, f"torch.topk({y}, {k}, largest={down})[0]", 2)
+        case _:
+            text = rng.choice(_RANKED).format(y=y, k=k)
+
+    def inputs(rng: random.Random):  # type: ignore[no-untyped-def]
+        long = rng.choice([k, k + 1, rng.randint(k, 300), rng.randint(k, 6000)])
+        return [values(rng, [*sizes(rng, rank - 1, 9), long], "nuwtts")]
+
+    shape = [*sizes(rng, rank - 1), 70]
+    return Drawn(task=a_task(f"return {text}", inputs=of(shape)), inputs=inputs)
+
+
 def drawn_lookup(rng: random.Random) -> Drawn:
     """Rows of a table with elementwise work behind them."""
     rank, count, dim = rng.randint(1, 3), rng.randint(1, 40), rng.choice([1, 3, rng.randint(1, 90)])
@@ -190,8 +221,35 @@ def drawn_pick(rng: random.Random) -> Drawn:
     return Drawn(task=a_task(f"return {text}", inputs=of(sizes(rng, rank))), inputs=inputs)
 
 
+def _drawn_products(rng: random.Random) -> Drawn:
+    """Several products of one input: sums, thin ones, one behind another, gates."""
+    into, out, thin = rng.randint(1, 70), rng.randint(1, 70), rng.randint(1, 20)
+    into, out, thin = (rng.choice([each, each, 1, 16, 33]) for each in (into, out, thin))
+    rank, bias = rng.randint(2, 3), rng.random() < 0.5
+    init = [f"self.fc = nn.Linear({into}, {out}, bias={bias})",
+            f"self.a = nn.Parameter(torch.randn({thin}, {into}) / {into} ** 0.5)",
+            f"self.b = nn.Parameter(torch.randn({out}, {thin}) / {thin} ** 0.5)",
+            f"self.c = nn.Parameter(torch.randn({into}, {thin}) / {into} ** 0.5)",
+            f"self.d = nn.Parameter(torch.randn({thin}, {out}) / {thin} ** 0.5)",
+            f"self.g = nn.Parameter(torch.randn({out}, {into}) / {into} ** 0.5)"]  # fmt: skip
+    thin_ones = [f"({chain(rng, '(x @ self.a.T)', 1)}) @ self.b.mT",
+                 f"({chain(rng, '(x @ self.c)', 1)}) @ self.d",
+                 "F.linear(F.linear(x, self.a), self.b)", "(0.5 * (x @ self.a.t())) @ self.d",
+                 "torch.tanh(x @ self.g.T)", "x @ self.g.transpose(0, 1)"]  # fmt: skip
+    one, other = rng.sample(thin_ones, 2)
+    text = rng.choice([f"self.fc(x) + {one}", f"{one} + self.fc(x) - {other}", f"{one} + {other}",
+                       f"F.silu(self.fc(x)) * ({other})", one])  # fmt: skip
+    text = chain(rng, f"({text})", 1)
+    task = a_task(f"return {text}", init="\n".join(init), inputs=of([*sizes(rng, rank - 1), into]))
+    return Drawn(
+        task=task, inputs=lambda rng: [values(rng, [*sizes(rng, rank - 1, 80), into], "nuws")]
+    )
+
+
 def drawn_product(rng: random.Random) -> Drawn:
-    """One product of inputs, or of an input and weights, with what follows."""
+    """Products of inputs, or of inputs and weights, with what follows."""
+    if rng.random() < 0.4:
+        return _drawn_products(rng)
     if rng.random() < 0.5:
         into, out, rank = rng.randint(1, 70), rng.randint(1, 70), rng.randint(2, 4)
         bias = rng.random() < 0.5
@@ -219,6 +277,6 @@ def drawn_product(rng: random.Random) -> Drawn:
 
 DRAWN = {
     "scan": drawn_scan, "columns": drawn_columns, "window": drawn_window, "groups": drawn_groups,
-    "entropy": drawn_entropy, "router": drawn_router, "lookup": drawn_lookup, "pick": drawn_pick,
-    "product": drawn_product,
+    "entropy": drawn_entropy, "router": drawn_router, "sort": drawn_sort, "lookup": drawn_lookup,
+    "pick": drawn_pick, "product": drawn_product,
 }  # fmt: skip

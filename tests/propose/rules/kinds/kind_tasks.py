@@ -103,6 +103,36 @@ ROUTERS = {
     "plain_topk": a_task("return torch.topk(x, 4)[0]"),
 }  # fmt: skip
 
+SMALL = {"inputs": "torch.randn(5, 29)"}
+SORTS = {
+    "sort": a_task("return torch.sort(x, dim=-1, descending=True)", **SMALL),
+    "sort_values": a_task("return x.sort().values * self.s", init="self.s = s", arguments=", s",
+                          given="0.5", **SMALL),
+    "argsort": a_task("return torch.argsort(-x, dim=1, stable=True)", **SMALL),
+    "sort_both": a_task(
+        "return x.argsort(dim=2), torch.tanh(torch.sort(x, 2)[0])", inputs="torch.randn(2, 3, 19)"),
+    "sort_flat": a_task("return torch.msort(torch.sigmoid(x))", inputs="torch.randn(29)"),
+    "many_best": a_task("return torch.topk(scores, 17)", names="scores", **SMALL),
+    "least": a_task("return torch.topk(x, 3, largest=False)[0]", **SMALL),
+    "percentile": a_task(
+        "limit = torch.kthvalue(x.abs(), (9 * x.shape[-1] + 9) // 10, dim=-1, keepdim=True).values"
+        "\nreturn torch.clamp(x / limit, -1.0, 1.0), limit"),
+    "nucleus": a_task(
+        "least = torch.topk(x, self.k).values[:, -1:]\n"
+        "return torch.softmax(x.masked_fill(x < least, float('-inf')) / 0.8, dim=-1)",
+        init="self.k = k", arguments=", k", given="20"),
+    "median": a_task("return x - x.median(dim=-1).values.unsqueeze(-1)"),
+    "deviation": a_task(
+        "middle = x.median(-1, keepdim=True).values\nfar = (x - middle).abs()\n"
+        "return far / (1.4826 * far.median(-1, keepdim=True).values + y.abs() + 1e-2),",
+        names="x, y", inputs="torch.randn(5, 67), torch.randn(5, 67)"),
+    "third": a_task("return torch.sigmoid(x).sort(descending=True).values[..., 2]"),
+    "between": a_task(
+        "y = torch.sigmoid(x * 2)\nleast = y.sort(dim=1)[0][:, -9, None]\n"
+        "kept = torch.where(y < least, 0.0, y)\n"
+        "return kept / kept.sum(dim=1, keepdim=True), least"),
+}  # fmt: skip
+
 PRODUCTS = {
     "bmm": a_task("return torch.bmm(x, y)", names="x, y",
                   inputs="torch.randn(3, 13, 19), torch.randn(3, 19, 21)"),
@@ -112,6 +142,20 @@ PRODUCTS = {
                      arguments=", dim", given="67"),
     "residual": a_task("return F.relu(torch.matmul(x, y)) + z", names="x, y, z",
                        inputs="torch.randn(5, 7), torch.randn(7, 70), torch.randn(5, 70)"),
+    "adapter": a_task(
+        "return self.fc(x) + 2.0 * (x @ self.down.T) @ self.up.T",
+        init="self.fc = nn.Linear(67, 53, bias=False)\n"
+        "self.down = nn.Parameter(torch.randn(5, 67))\n"
+        "self.up = nn.Parameter(torch.randn(53, 5))"),
+    "turned_adapter": a_task(
+        "return F.linear(x, self.w, self.b) + (x @ self.down) @ self.up * self.s",
+        init="self.w = nn.Parameter(torch.randn(53, 67))\nself.b = nn.Parameter(torch.randn(53))\n"
+        "self.down = nn.Parameter(torch.randn(67, 5))\nself.s = s\n"
+        "self.up = nn.Parameter(torch.randn(5, 53))", arguments=", s", given="0.5"),
+    "gated": a_task(
+        "return self.down(F.silu(self.gate(x)) * self.up(x)) + x",
+        init="self.gate = nn.Linear(67, 90)\nself.up = nn.Linear(67, 90, bias=False)\n"
+        "self.down = nn.Linear(90, 67)", inputs="torch.randn(3, 7, 67)"),
 }  # fmt: skip
 
 PICKS = {
@@ -226,6 +270,7 @@ MIXED = {
 
 KINDS = {
     "scan": SCANS, "columns": COLUMNS, "window": WINDOWS, "lookup": LOOKUPS, "router": ROUTERS,
+    "sort": SORTS,
     "product": PRODUCTS, "pick": PICKS, "entropy": ENTROPIES, "groups": GROUPS,
     "gather": GATHERS, "scatter": SCATTERS, "broadcast": BROADCASTS, "mixed": MIXED,
 }  # fmt: skip
@@ -291,6 +336,30 @@ UNKNOWN = {
         "return x.sum(dim=(0, 2)) + x.mean(dim=(0, 2))", inputs="torch.randn(5, 9, 33)")),
     "round to 1": ("router", a_task("return torch.topk(torch.sigmoid(x), 2)[0]")),
     "the largest of a row": ("router", a_task("return torch.topk(x, 2, largest=False)[0]")),
+    "rules find no sort": ("sort", a_task("return x.sum(dim=1)")),
+    "rules sort along the last dimension": ("sort", a_task("return x.sort(dim=0)[0]")),
+    "rules know one sort at a time": ("sort", a_task(
+        "return x.sort(dim=1)[0], x.argsort(dim=1, descending=True)")),
+    "largest to the kind `router`": ("sort", a_task("return torch.topk(x, 16)")),
+    "unless the task says what its indices point to": (
+        "sort", a_task("return torch.sigmoid(x).argsort(dim=1)")),
+    "work behind a sort on what was sorted alone": (
+        "sort", a_task("return x.sort(dim=1)[0] + x")),
+    "how many of a row, or which of them": (
+        "sort", a_task("return torch.kthvalue(x, x.argmax(), dim=1)[0]")),
+    "the best of a row in order": (
+        "sort", a_task("return torch.topk(x, 20, sorted=False).values[:, -1:] + x")),
+    "one value of a row that is put in order": (
+        "sort", a_task("return x.sort(dim=1).values[:, -2:]")),
+    "whether this is the last dimension": (
+        "sort", a_task("return x.sort().values[:, 0]", inputs="torch.randn(5, 9, 33)")),
+    "one result for each value of a row": ("sort", a_task("return x.sort().values.sum()")),
+    "the value of a rank, not where it stood": (
+        "sort", a_task("return torch.kthvalue(x, 3, dim=1).indices")),
+    "outputs of the inputs' dtype": (
+        "sort", a_task("return x > x.median(dim=1, keepdim=True).values")),
+    "rules do not sort beside integer inputs": ("sort", a_task(
+        "return x.sort()[0]", inputs="torch.randint(0, 9, (5, 67))")),
     "rules do not know weights in a cross entropy": ("entropy", a_task(
         "return F.cross_entropy(x, y, weight=z)", names="x, y, z",
         inputs="torch.randn(9, 67), torch.randint(0, 67, (9,)), torch.rand(67)")),
@@ -303,8 +372,17 @@ UNKNOWN = {
         "return self.norm(x)", init="self.norm = nn.BatchNorm2d(6, track_running_stats=False)",
         **IMAGE)),
     "rules know argmax along a dimension": ("pick", a_task("return torch.argmax(x)")),
-    "one product at a time": ("product", a_task("return x @ x + self.fc(x)",
-                                                init="self.fc = nn.Linear(67, 67)")),
+    "one product of two rows of matrices at a time": ("product", a_task(
+        "return x @ y + torch.bmm(x, z)", names="x, y, z",
+        inputs="torch.randn(2, 3, 4), torch.randn(2, 4, 5), torch.randn(2, 4, 5)")),
+    "inputs of one rank": ("product", a_task(
+        "return self.fc(x) + self.fc(y)", init="self.fc = nn.Linear(67, 67)", names="x, y",
+        inputs="torch.randn(5, 67), torch.randn(2, 5, 67)")),
+    "at most 8 products": ("product", a_task(
+        "return self.a(self.a(self.a(self.a(self.a(self.a(self.a(self.a(self.a(x)))))))))",
+        init="self.a = nn.Linear(67, 67)")),
+    "rules find no product": ("product", a_task(
+        "return self.a(torch.relu(x))", init="self.a = nn.Linear(67, 67)")),
 }  # fmt: skip
 """By what the refusal says: the kind that refuses, and the task."""
 

@@ -24,7 +24,7 @@ FRAGILE = {"router", "cumsum", "cumsum_back", "cumsum_up", "cumsum_down", "maske
 """Where eager itself breaks ties, or adds huge values up, in an order that is nobody's promise."""
 
 EXAMPLES = {"scan": "cumsum_back", "columns": "softmax_middle", "window": "depthwise",
-            "lookup": "embedding", "router": "router", "product": "linear",
+            "lookup": "embedding", "router": "router", "sort": "nucleus", "product": "linear",
             "pick": "argmin_last", "entropy": "cross_entropy", "groups": "group_norm",
             "gather": "bag_layer", "scatter": "messages", "broadcast": "middle",
             "mixed": "mean_apart"}  # fmt: skip
@@ -53,8 +53,8 @@ def families(task, kind, backend):
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("scan", "cumprod_down"), ("columns", "rms_middle"), ("window", "causal"),
-     ("gather", "take_along"), ("scatter", "messages"), ("broadcast", "per_channel"),
-     ("mixed", "mean_apart")],
+     ("sort", "sort"), ("gather", "take_along"), ("scatter", "messages"),
+     ("broadcast", "per_channel"), ("mixed", "mean_apart")],
 )  # fmt: skip
 def test_the_first_seed_is_right(judges, kind, name):
     (family,) = families(KINDS[kind][name], kind, "cpu")

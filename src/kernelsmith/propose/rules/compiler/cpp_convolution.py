@@ -84,6 +84,30 @@ RUN = """\
   }}"""
 
 
+DEPTHWISE = """\
+// One channel of a convolution along time: K weights that stay in registers.
+template <int N, int K>
+static inline void taps(const float* __restrict in, const float* __restrict weight, float bias,
+                        float* __restrict out, int64_t n, int64_t step, int64_t apart) {
+  float w[K];
+  for (int t = 0; t < K; ++t) w[t] = weight[t];
+  sweep<N>(0, n, [&](int64_t i, int) {
+    float sum = bias;
+    for (int t = 0; t < K; ++t) sum += w[t] * in[i * step + t * apart];
+    out[i] = sum;
+  });
+}
+"""
+
+ALONG = """\
+{pragma}
+  for (int64_t row = 0; row < {rows}; ++row) {{
+    const int64_t channel = row % {channels};
+    taps<{lanes}, {k}>(x + row * {length}, weight + channel * {k}, {bias}, out + row * {n}, {n},
+             {step}, {apart});
+  }}"""
+
+
 def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
     """One or two dimensions, all channels together; none where the library does better."""
     x, weight = given[0], given[1]
@@ -134,3 +158,34 @@ def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
     ]
     operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
     return made, [*before], (*operands, Named(name=before[0].name), Named(name=step.result))
+
+
+def depthwise(step: Library, given: list[Tensor | None]) -> Own | None:
+    """One channel by itself, along one dimension, without padding."""
+    x, weight = given[0], given[1]
+    bias = given[2] if len(given) > 2 else None
+    keywords = dict(step.keywords)
+    numbers = listed(step)
+    if x is None or weight is None or step.result is None or len(x.shape) != 3:
+        return None
+    batch, channels, length = x.shape
+    plain = numbers.get("padding") == [0] and keywords.get("transposed") is False
+    if not plain or keywords.get("groups") != channels or weight.shape[:2] != (channels, 1):
+        return None
+    if not (x.is_dense and weight.is_dense):
+        return None
+    k, (pace,), (apart,) = weight.shape[2], numbers["stride"], numbers["dilation"]
+    n = (length - apart * (k - 1) - 1) // pace + 1
+    shape = (batch, channels, n)
+    if step.stride is not None and step.stride != dense(shape):
+        return None
+    pointers = ["x", "weight", *(["bias"] if bias is not None else [])]
+    text = inputs_text(pointers)
+    kernel = kernel_of(
+        "depthwise", f"{text}, float* __restrict out", prod(shape) * k, rows=batch * channels,
+        channels=channels, length=length, n=n, k=k, step=pace, apart=apart,
+        bias="bias[channel]" if bias is not None else "0.0f",
+    )  # fmt: skip
+    out = Allocate(name=step.result, shape=shape, stride=dense(shape), dtype="float32")
+    operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
+    return kernel, [out], (*operands, Named(name=step.result))

@@ -14,7 +14,7 @@ from kernelsmith.propose.rules.compiler.capture import (
     Skipped,
     capture_all,
 )
-from kernelsmith.propose.rules.compiler.cpp_library import helpers, own_text, replaced
+from kernelsmith.propose.rules.compiler.cpp_library import checked, helpers, own_text, replaced
 from kernelsmith.propose.rules.compiler.cpp_module import constant, run_function
 from kernelsmith.propose.rules.compiler.cpp_plan import Plan, Routine, planned
 from kernelsmith.propose.rules.compiler.cpp_preamble import preamble
@@ -97,7 +97,7 @@ class CppCompiledFamily:
         parts: list[Part] = []
         for number, ((label, _), plan) in enumerate(zip(compiled.cases, plans, strict=True), 1):
             name = f"run_{number}" if len(plans) > 1 else "run"
-            checks = frozenset(r.name for r in plan.routines if _checks(r.function))
+            checks = frozenset(r.name for r in plan.routines if _checks(r))
             constants += [constant(each) for each in plan.call.constants]
             runs.append(run_function(name, plan, checks=checks))
             parts.append(Part(call=plan.call, function=name, label=label))
@@ -385,8 +385,10 @@ def _seeds(parameters: list[Parameter]) -> tuple[tuple[tuple[str, str], ...], ..
     return tuple(found)
 
 
-def _checks(function: Function) -> bool:
-    return any(isinstance(each, Check) for each in walk(function.body))
+def _checks(routine: Routine) -> bool:
+    if routine.own is not None:
+        return checked(routine.own)
+    return any(isinstance(each, Check) for each in walk(routine.function.body))
 
 
 def _suffixed(plan: Plan, suffix: str) -> Plan:

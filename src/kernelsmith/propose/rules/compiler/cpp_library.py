@@ -20,16 +20,27 @@ from kernelsmith.propose.rules.compiler.call import (
     Step,
     Viewed,
 )
-from kernelsmith.propose.rules.compiler.cpp_convolution import CONVOLUTION, RUN, convolution
+from kernelsmith.propose.rules.compiler.cpp_convolution import (
+    ALONG,
+    CONVOLUTION,
+    DEPTHWISE,
+    RUN,
+    convolution,
+    depthwise,
+)
 from kernelsmith.propose.rules.compiler.cpp_operands import (
     Own,
     Tensor,
     dense,
     inputs_text,
     kernel_of,
-    listed,
 )
 from kernelsmith.propose.rules.compiler.cpp_reader import roots
+from kernelsmith.propose.rules.compiler.cpp_scatter import HELPER as SCATTER
+from kernelsmith.propose.rules.compiler.cpp_scatter import RUN as SCATTERED
+from kernelsmith.propose.rules.compiler.cpp_scatter import SCATTERS, scatter
+from kernelsmith.propose.rules.compiler.cpp_transposed import RUN as PHASES
+from kernelsmith.propose.rules.compiler.cpp_transposed import TRANSPOSED, transposed
 from kernelsmith.propose.rules.compiler.cpp_writer import SCHEDULES
 
 _LONGEST = 512
@@ -163,21 +174,6 @@ static inline void best(const float* __restrict in, float* __restrict values, in
 }
 """
 
-DEPTHWISE = """\
-// One channel of a convolution along time: K weights that stay in registers.
-template <int N, int K>
-static inline void taps(const float* __restrict in, const float* __restrict weight, float bias,
-                        float* __restrict out, int64_t n, int64_t step, int64_t apart) {
-  float w[K];
-  for (int t = 0; t < K; ++t) w[t] = weight[t];
-  sweep<N>(0, n, [&](int64_t i, int) {
-    float sum = bias;
-    for (int t = 0; t < K; ++t) sum += w[t] * in[i * step + t * apart];
-    out[i] = sum;
-  });
-}
-"""
-
 PLANES = """\
 // 16 products side by side, each of its own matrices: R rows by C columns stay in registers.
 template <int R, int C, int K>
@@ -207,6 +203,7 @@ static inline __attribute__((always_inline)) void tile_of_planes(
 HELPERS = {
     "product": (VECTOR, PRODUCT), "scan": (VECTOR, SCAN), "best": (BEST,),
     "depthwise": (DEPTHWISE,), "planes": (VECTOR, PLANES), "convolution": (VECTOR, CONVOLUTION),
+    "scatter": (SCATTER,), "transposed": (VECTOR, TRANSPOSED),
 }  # fmt: skip
 
 BODIES = {
@@ -233,6 +230,8 @@ BODIES = {
         {b_column}, out + (batch * {m} + row) * {n} + column, {m} * {n}, {n});
   }}""",
     "convolution": RUN,
+    "scatter": SCATTERED,
+    "transposed": PHASES,
     "scan": """\
 {pragma}
   for (int64_t row = 0; row < {rows}; ++row)
@@ -241,13 +240,7 @@ BODIES = {
 {pragma}
   for (int64_t row = 0; row < {rows}; ++row)
     best<{n}, {k}>(x + row * {n}, values + row * {k}, places + row * {k});""",
-    "depthwise": """\
-{pragma}
-  for (int64_t row = 0; row < {rows}; ++row) {{
-    const int64_t channel = row % {channels};
-    taps<{lanes}, {k}>(x + row * {length}, weight + channel * {k}, {bias}, out + row * {n}, {n},
-             {step}, {apart});
-  }}""",
+    "depthwise": ALONG,
 }
 
 _PACKED = """\
@@ -292,7 +285,13 @@ def own_text(name: str, kernel: Kernel, parameters: Mapping[str, str]) -> str:
         lanes=parameters["lanes"],
         pragma=pragma if threaded else "  // too little to share",
     )
-    return f'extern "C" void {name}({kernel.text}) {{\n{body}\n}}'
+    kind = "int64_t" if checked(kernel) else "void"
+    return f'extern "C" {kind} {name}({kernel.text}) {{\n{body}\n}}'
+
+
+def checked(kernel: Kernel) -> bool:
+    """Whether it reports numbers that are out of range."""
+    return "checks" in dict(kernel.fixed)
 
 
 def helpers(kernels: list[Kernel]) -> str:
@@ -349,6 +348,8 @@ def _tensor(operand: Operand, known: Mapping[str, Tensor]) -> Tensor | None:
 
 def _own(step: Library, known: Mapping[str, Tensor], call: Call) -> Own | None:
     given = [_tensor(each, known) for each in step.operands]
+    if step.target in SCATTERS:
+        return scatter(step, given)
     if any(each is not None and each.dtype != "float32" for each in given):
         return None
     if step.target in ("torch.mm", "torch.bmm", "torch.addmm"):
@@ -359,8 +360,8 @@ def _own(step: Library, known: Mapping[str, Tensor], call: Call) -> Own | None:
         return _scan(step, given)
     if step.target == "torch.ops.aten.topk.default":
         return _best(step, given, call)
-    if step.target == "torch.convolution":
-        return _depthwise(step, given) or convolution(step, given)
+    if step.target == "torch.convolution" and dict(step.keywords).get("bias") is None:
+        return depthwise(step, given) or convolution(step, given) or transposed(step, given)
     return None
 
 
@@ -458,34 +459,3 @@ def _best(step: Library, given: list[Tensor | None], call: Call) -> Own | None:
         prod(x.shape), rows=prod(x.shape) // n, n=n, k=str(count),
     )  # fmt: skip
     return kernel, made, tuple(operands)
-
-
-def _depthwise(step: Library, given: list[Tensor | None]) -> Own | None:
-    """One channel by itself, along one dimension, without padding."""
-    x, weight = given[0], given[1]
-    bias = given[2] if len(given) > 2 else None
-    keywords = dict(step.keywords)
-    numbers = listed(step)
-    if x is None or weight is None or step.result is None or len(x.shape) != 3:
-        return None
-    batch, channels, length = x.shape
-    plain = numbers.get("padding") == [0] and keywords.get("transposed") is False
-    if not plain or keywords.get("groups") != channels or weight.shape[:2] != (channels, 1):
-        return None
-    if not (x.is_dense and weight.is_dense):
-        return None
-    k, (pace,), (apart,) = weight.shape[2], numbers["stride"], numbers["dilation"]
-    n = (length - apart * (k - 1) - 1) // pace + 1
-    shape = (batch, channels, n)
-    if step.stride is not None and step.stride != dense(shape):
-        return None
-    pointers = ["x", "weight", *(["bias"] if bias is not None else [])]
-    text = inputs_text(pointers)
-    kernel = kernel_of(
-        "depthwise", f"{text}, float* __restrict out", prod(shape) * k, rows=batch * channels,
-        channels=channels, length=length, n=n, k=k, step=pace, apart=apart,
-        bias="bias[channel]" if bias is not None else "0.0f",
-    )  # fmt: skip
-    out = Allocate(name=step.result, shape=shape, stride=dense(shape), dtype="float32")
-    operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
-    return kernel, [out], (*operands, Named(name=step.result))

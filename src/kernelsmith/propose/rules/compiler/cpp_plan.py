@@ -20,6 +20,7 @@ from kernelsmith.propose.rules.compiler.call import (
 from kernelsmith.propose.rules.compiler.cpp_parser import parsed
 from kernelsmith.propose.rules.compiler.cpp_passes import readable, simplified
 from kernelsmith.propose.rules.compiler.cpp_reader import roots
+from kernelsmith.propose.rules.compiler.cpp_samples import sampled
 from kernelsmith.propose.rules.compiler.cpp_tree import (
     Function,
     Statement,
@@ -79,7 +80,9 @@ def planned(call: Call) -> Plan:
             )
             operands = tuple(_addressed(each, known) for each in step.operands)
         else:
-            made, operands = _routine(call, number, step, parsed(kernel.text), known)
+            function = parsed(kernel.text)
+            function = sampled(function) if "grid_sampler" in step.kernel else function
+            made, operands = _routine(call, number, step, function, known)
         routines.append(replace(made, name=name))
         steps.append(Launch(kernel=name, operands=operands))
     changed = replace(call, steps=tuple(steps), kernels=())

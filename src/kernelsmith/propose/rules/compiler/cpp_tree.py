@@ -257,7 +257,7 @@ def rewritten(statement: Statement, change: Callable[[str], str]) -> Statement:
 def stride(index: str, variable: str) -> int | None:
     """By how much an index grows with a variable; ``None``: by no fixed number."""
     total = 0
-    for term in _terms(index):
+    for term in index_terms(index):
         if variable not in names(term):
             continue
         match = re.fullmatch(rf"(?:(\d+) ?\* ?)?{variable}", term)
@@ -267,7 +267,7 @@ def stride(index: str, variable: str) -> int | None:
     return total
 
 
-def _terms(index: str) -> list[str]:
+def index_terms(index: str) -> list[str]:
     """What is added up in an index, brackets kept together."""
     parts, depth = [""], 0
     for character in index:

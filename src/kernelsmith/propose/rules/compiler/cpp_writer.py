@@ -3,9 +3,20 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import gcd
 
 from kernelsmith.propose.rules.compiler import cpp_math as prelude
 from kernelsmith.propose.rules.compiler.cpp_columns import Columns, by_columns
+from kernelsmith.propose.rules.compiler.cpp_nests import (
+    chain_of,
+    collapsed,
+    is_innermost,
+    terms,
+    work,
+)
+from kernelsmith.propose.rules.compiler.cpp_owners import Owned, apart, owned
+from kernelsmith.propose.rules.compiler.cpp_pools import pooled
+from kernelsmith.propose.rules.compiler.cpp_tiles import tiled
 from kernelsmith.propose.rules.compiler.cpp_tree import (
     Accumulator,
     Check,
@@ -41,6 +52,8 @@ _PLACES = 32
 """Elements from which on the place of the largest is looked for block by block."""
 _LOADS = 4
 """Loads for each element of a nest from which on it is worth as many elements more."""
+_SCATTERED = 4
+"""As many elements side by side take the time of one that is written where a number says."""
 _SHORT = 4
 """Loops up to this length are left to the compiler."""
 
@@ -62,6 +75,8 @@ class Writer:
     """Which lane an element belongs to."""
     _placing: frozenset[str] = frozenset()
     """Largest elements whose places are looked for block by block."""
+    _owned: Owned | None = None
+    """The loop of which a thread has a part."""
 
     def text(self) -> str:
         """The function, without what it calls."""
@@ -135,10 +150,14 @@ class Writer:
 
     def _is_heavy(self, loop: Loop) -> bool:
         adds = any(isinstance(each, Store) and each.adds for each in walk(loop.body))
+        return self._is_enough(loop) and not adds
+
+    def _is_enough(self, loop: Loop, *, scattered: bool = False) -> bool:
+        """Whether threads are worth waking; what is scattered costs a line of the cache each."""
         reads = sum(len(loads(text)) for each in walk(loop.body) for text in texts_of(each))
-        weight = max(1, reads // _LOADS)
+        weight = max(1, reads // _LOADS) * (_SCATTERED if scattered else 1)
         enough = weight * work(loop) >= int(self.parameters["serial_below"])
-        return enough and not adds and self.parameters["threads"] != "1"
+        return enough and self.parameters["threads"] != "1"
 
     def _pragma(self, collapse: int = 1) -> str:
         clause = f" collapse({collapse})" if collapse > 1 else ""
@@ -157,14 +176,24 @@ class Writer:
         ]  # fmt: skip
         if parts:
             return self._parted(loop, locals_, list(dict.fromkeys(parts)), rest)
+        part = owned(loop, self.shared) if self._is_enough(loop, scattered=True) else None
+        if part is not None and not locals_:
+            self._owned = part
+            steps = self._loop(loop, rest)
+            self._owned = None
+            return [self._pragma(), *part.around(_padded(steps))]
+        tiles = tiled(loop, self.shared, self.function.kinds) if not locals_ else None
+        if tiles is not None:
+            shares = self._pragma(len(tiles.outer) + 1) if self._is_heavy(loop) else ""
+            return tiles.lines(shares, int(self.parameters["lanes"]))
         if not self._threaded(loop):
             return [*self._locals(locals_), *self._loop(loop, rest)]
-        if _is_innermost(loop):
+        if is_innermost(loop):
             return self._blocks(loop)
-        depth, inside = _collapsed(loop)
+        depth, inside = collapsed(loop)
         lines = [self._pragma(depth)]
         pad = ""
-        for each in _chain(loop)[:depth]:
+        for each in chain_of(loop)[:depth]:
             lines.append(f"{pad}{_for(each)} {{")
             pad += "  "
         lines += [f"{pad}{line}" for line in [*self._locals(locals_), *self._inside(inside)]]
@@ -196,7 +225,7 @@ class Writer:
         lines.append(f"for (int64_t part = 0; part < {_PARTS}; ++part) {{")
         inside = self._locals(locals_)
         innermost = loop
-        while not _is_innermost(innermost):
+        while not is_innermost(innermost):
             innermost = next(each for each in innermost.body if isinstance(each, Loop))
         for name in parts:
             lanes = self._count(innermost)
@@ -230,7 +259,10 @@ class Writer:
                 lines += self._accumulator(each, rest)
             elif isinstance(each, Loop):
                 columns = by_columns(each)
-                if columns is not None:
+                pools = None if self.parameters.get("accumulate") == "double" else pooled(each)
+                if pools is not None:
+                    lines += pools.text(int(self.parameters["lanes"]), self._inside(pools.rest))
+                elif columns is not None:
                     lines += Columns(self.parameters["lanes"], columns).lines(each)
                 else:
                     lines += self._loop(each, rest)
@@ -242,8 +274,10 @@ class Writer:
                 lines += self._statement(each)
         return lines
 
-    @staticmethod
-    def _checked(check: Check, rest: list[str]) -> list[str]:
+    def _checked(self, check: Check, rest: list[str]) -> list[str]:
+        own = self._owned
+        if own is not None and own.check == check.condition:
+            rest = [f"if (from <= {own.variable} && {own.variable} < to) {{", *_padded(rest), "}"]
         inside = [f"  {line}" for line in rest]
         return [
             f"if ({_bare(check.condition)}) {{", *inside, "} else {",
@@ -255,6 +289,8 @@ class Writer:
         lanes = int(self.parameters["lanes"])
         while lanes > max(1, loop.extent):
             lanes //= 2
+        if self._owned is not None and loop.variable == self._owned.variable:
+            lanes = gcd(lanes, self._owned.width)
         return lanes
 
     def _kind(self, accumulator: Accumulator, lanes: int) -> str:
@@ -284,14 +320,16 @@ class Writer:
     def _loop(
         self, loop: Loop, rest: tuple[Statement, ...], *, begin: str = "0", end: str = ""
     ) -> list[str]:
+        if not end and self._owned is not None and loop.variable == self._owned.variable:
+            begin, end = "from", "to"
         end = end or str(loop.extent)
         gathers = [each for each in walk(loop.body) if isinstance(each, Gather)]
         self._lane = "k"
         places = [each.name for each in gathers if each.at]
-        if places and _is_innermost(loop) and not self._is_serial(loop):
+        if places and is_innermost(loop) and not self._is_serial(loop):
             lines = self._placed(loop, places, begin, end)
-        elif not _is_innermost(loop) or self._is_serial(loop):
-            if _is_innermost(loop):
+        elif not is_innermost(loop) or self._is_serial(loop):
+            if is_innermost(loop):
                 self._lane = f"{loop.variable} % {self._count(loop)}"
             lines = [f"{_for(loop, begin, end)} {{", *_padded(self._inside(loop.body)), "}"]
         elif (target := self._streamed(loop)) is not None:
@@ -359,13 +397,18 @@ class Writer:
         for each in walk(loop.body):
             if isinstance(each, Check):
                 return True
-            if isinstance(each, Store) and (each.adds or not stride(each.index, loop.variable)):
+            if isinstance(each, Store) and not stride(each.index, loop.variable):
+                return True
+            if isinstance(each, Store) and each.adds and not self._adds_apart(each, loop):
                 return True
             if isinstance(each, Gather) and folds[each.name] not in prelude.OPERATORS:
                 alone = each not in loop.body or each.at != loop.variable
                 if alone or loop.extent < _PLACES:
                     return True
         return False
+
+    def _adds_apart(self, store: Store, loop: Loop) -> bool:
+        return store.pointer not in self.shared and apart(store, loop)
 
     def _streamed(self, loop: Loop) -> str | None:
         """Where a loop's one output goes, if it may go past the caches."""
@@ -426,48 +469,6 @@ def _padded(lines: list[str]) -> list[str]:
 def _for(loop: Loop, begin: str = "0", end: str = "") -> str:
     name = loop.variable
     return f"for (int64_t {name} = {begin}; {name} < {end or loop.extent}; ++{name})"
-
-
-def _is_innermost(loop: Loop) -> bool:
-    return not any(isinstance(each, Loop) for each in walk(loop.body))
-
-
-def _chain(loop: Loop) -> list[Loop]:
-    """Loops with nothing else between them, the outermost first."""
-    found = [loop]
-    while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):
-        found.append(found[-1].body[0])
-    return found
-
-
-def _collapsed(loop: Loop) -> tuple[int, tuple[Statement, ...]]:
-    """How many loops threads share, so that there is enough to share, and what is inside."""
-    chain = _chain(loop)
-    outer = [each for each in chain if not _is_innermost(each)] or chain[:1]
-    depth, shared = 1, loop.extent
-    while depth < len(outer) and shared < 128:
-        shared *= outer[depth].extent
-        depth += 1
-    return depth, outer[depth - 1].body
-
-
-def work(loop: Loop) -> int:
-    """How many elements a nest of loops touches."""
-    inside = sum(work(each) for each in loop.body if isinstance(each, Loop))
-    return loop.extent * max(1, inside)
-
-
-def terms(body: tuple[Statement, ...], name: str) -> int:
-    """How many values an accumulator gathers before it starts anew."""
-    if any(isinstance(each, Accumulator) and each.name == name for each in body):
-        return _gathered(body, name)
-    return max((terms(each.body, name) for each in body if isinstance(each, Loop)), default=0)
-
-
-def _gathered(body: tuple[Statement, ...], name: str) -> int:
-    loops = [each.extent * _gathered(each.body, name) for each in body if isinstance(each, Loop)]
-    here = any(isinstance(each, Gather) and each.name == name for each in body)
-    return max([*loops, int(here)])
 
 
 def _bare(text: str) -> str:

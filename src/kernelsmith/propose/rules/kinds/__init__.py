@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.kinds import (
     router,
     scan,
     scatter,
+    sort,
     spread,
     window,
 )
@@ -31,6 +32,7 @@ _KINDS: dict[str, Callable[[Traced, str], Family]] = {
     "window": window.recognise,
     "lookup": lookup.recognise,
     "router": router.recognise,
+    "sort": sort.recognise,
     "product": product.recognise,
     "pick": pick.recognise,
     "entropy": entropy.recognise,

@@ -12,8 +12,11 @@ from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
     ast.MatMult: "matmul", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.FloorDiv: "floordiv",
 }  # fmt: skip
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floordiv": "//"}
+_PAIRS = ("max", "min", "topk", "sort", "kthvalue", "median")
+"""Functions that give values and indices."""
 _CONVOLUTION = "in_channels out_channels kernel_size stride padding dilation groups bias"
 _POOL = "kernel_size stride padding"
 _LAYERS = {
@@ -102,7 +105,7 @@ def trace(module: Module) -> Traced:
 
 def safe_name(name: str) -> str:
     """An argument's name in the candidate: none that the kernels use themselves."""
-    return f"{name}_" if name in _TAKEN or re.fullmatch(r"[vsramet]\d+", name) else name
+    return f"{name}_" if name in _TAKEN or re.fullmatch(r"([vsramet]|out)\d+", name) else name
 
 
 def plain_of(value: Value) -> Plain:
@@ -205,10 +208,17 @@ class _Tracer:
                 return self._attribute(node)
             case ast.Subscript(value=value, slice=ast.Constant(value=int() as index)):
                 return _item(self._value(value), index)
+            case ast.Subscript(
+                value=value,
+                slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as index)),
+            ):
+                return _item(self._value(value), -index)
             case ast.Subscript(value=value, slice=inside):
                 held = self._value(value)
                 if isinstance(held, Expr):
                     items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+                    if (pieces := _pieces(items)) is not None:
+                        return Expr("sliced", (held, *pieces))
                     return Expr("index", (held, *[self._index(each) for each in items]))
             case ast.Call():
                 return self._call(node)
@@ -252,7 +262,7 @@ class _Tracer:
             if held.op == "layer" and not held.args and node.attr in ("weight", "bias"):
                 dims = _table(held) if node.attr == "weight" else None
                 return Expr("parameter", text=f"{held.text}.{node.attr}", dims=dims)
-            if held.op in ("max", "min", "topk") and node.attr in ("values", "indices"):
+            if held.op in _PAIRS and node.attr in ("values", "indices"):
                 return _item(held, ("values", "indices").index(node.attr))
             if node.attr in ("T", "mT", "shape", "dtype", "device"):
                 return Expr(node.attr, (held,))
@@ -319,7 +329,25 @@ class _Tracer:
                 changes = node.func.attr in _IN_PLACE and isinstance(node.func.value, ast.Call)
                 if changes and isinstance(held, Expr) and held.op in _FRESH:
                     return Expr(node.func.attr[:-1], (held, *args), keywords)
+        match node:
+            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
+                if text.strip("+-").lower() in ("inf", "infinity"):
+                    return float(text)
         raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}`")
+
+
+def _pieces(items: list[ast.expr]) -> list[Value] | None:
+    """``[:, -1:]`` as ``":"`` and ``"-1:"``: slices and places by whole numbers; else nothing."""
+    texts = [ast.unparse(each) for each in items]
+    if any(not re.fullmatch(r"\.\.\.|None|-?\d+|(-?\d+)?:(-?\d+)?", each) for each in texts):
+        return None
+    if all(each in (":", "...", "None") for each in texts):
+        return None
+    found: list[Value] = []
+    for each in texts:
+        whole = re.fullmatch(r"-?\d+", each)
+        found.append(int(each) if whole else None if each == "None" else each)
+    return found
 
 
 def _table(layer: Expr) -> tuple[str, ...] | None:

@@ -1,6 +1,12 @@
 """Python that a candidate brings along: what fits, how tensors lie, and calls written otherwise."""
 
 _FITTING = '''\
+def leading(q, k, v):
+    """The dimensions before rows and columns; asking torch takes longer than a small product."""
+    shapes = {{q.shape[:-2], k.shape[:-2], v.shape[:-2]}}
+    return shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
+
+
 def fitting(q, k, v, scale, bias, mask, fill):
     """Whether the kernel is made for these."""
     if q.dtype not in {dtypes} or k.dtype is not q.dtype or v.dtype is not q.dtype:
@@ -13,7 +19,7 @@ def fitting(q, k, v, scale, bias, mask, fill):
         return False
     if max(q.shape[-1], v.shape[-1]) > {deepest} or not isinstance(fill, (int, float)):
         return False
-    batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    batch = leading(q, k, v)
     if len(batch) > 3 or batch.numel() > 65535:
         return False
     scores = (*batch, q.shape[-2], k.shape[-1])
@@ -35,8 +41,9 @@ def five(x):
 
 
 def steps(x):
-    """Strides; none along what is repeated."""
-    return [0 if size == 1 else step for size, step in zip(x.shape, x.stride())]
+    """Strides of three leading dimensions, rows and columns; none along what is repeated."""
+    found = [0 if size == 1 else step for size, step in zip(x.shape, x.stride())]
+    return [0] * (5 - len(found)) + found
 
 
 '''
