@@ -61,7 +61,8 @@ def tables(summary: dict[str, Any]) -> str:
             for name, each in beside.items()
         ]  # fmt: skip
         parts.append("rules over torch.compile, task by task\n" + table(head, rows))
-        judged = summary["references"]
+    judged = summary["references"]
+    if beside and (judged["passed"] or judged["not"]):
         lines = [f"  {key}: {why[:120]}" for key, why in judged["not"].items()]
         passed = f"references judged against themselves: {judged['passed']} passed"
         parts.append("\n".join([f"{passed}, {len(lines)} not", *lines]))

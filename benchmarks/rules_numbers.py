@@ -22,6 +22,8 @@ Record = dict[str, Any]
 Ratio = dict[str, float]
 BUDGETS = (1, 5, 10, 20, 40)
 LEVELS = ("level1", "level2", "level3")
+ON_A_PROCESSOR = "on a processor, in a plain process"
+"""Why the compiler is not beside the judge's eager there."""
 _DRAWS = 10_000
 _NOT_AVERAGED = ("tasks", "low", "high")
 
@@ -131,14 +133,18 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
 def references(records: dict[str, Record]) -> dict[str, Any]:
     """References that were judged against themselves: eager is the candidate beside the compiler.
 
-    ``passed`` counts them, ``not`` says why of the others, ``not asked`` what has no such column.
+    ``passed`` counts them, ``not`` says why of the others. On a processor nobody is asked so.
     """
-    found = {key: record["compile"].get("default") for key, record in records.items()}
+    found = {
+        key: column
+        for key, record in records.items()
+        if ON_A_PROCESSOR not in ((column := record["compile"].get("default")) or {}).values()
+    }
     judged = {key for key, each in found.items() if each and each.get("how") == "judge"}
     passed = {key for key in judged if (found[key] or {})["said"] == "passed"}
     reasons = {
-        key: record.get("left_out") or (found[key] or {}).get("why_plain") or "no column"
-        for key, record in records.items() if key not in passed
+        key: records[key].get("left_out") or (each or {}).get("why_plain") or "no column"
+        for key, each in found.items() if key not in passed
     }  # fmt: skip
     return {"passed": len(passed), "not": reasons}
 

@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
 from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged
+from benchmarks.rules_numbers import ON_A_PROCESSOR
 from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.bench.compiled import Compilers, compiling
 from kernelsmith.domain.evaluation import Evaluation
@@ -123,7 +124,7 @@ class Worker:
     def _compiled(self, chosen: Chosen, task: Task, mode: str, files: str | None) -> dict[str, Any]:
         begun = time.monotonic()
         # A sandbox that starts from nothing compiles torch's headers for two minutes a task.
-        said: dict[str, Any] = {"said": "usage", "message": "on a processor, in a plain process"}
+        said: dict[str, Any] = {"said": "usage", "message": ON_A_PROCESSOR}
         if self.backend.name == "triton":
             if files is not None:
                 source = compiling(task, OURS[mode])

@@ -13,7 +13,13 @@ import pytest
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import Store
 from benchmarks.rules_figure import curve, per_task, tables
-from benchmarks.rules_numbers import best_within, is_degenerate, metrics, summarise
+from benchmarks.rules_numbers import (
+    ON_A_PROCESSOR,
+    best_within,
+    is_degenerate,
+    metrics,
+    summarise,
+)
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen, in_turns, of_folder, of_kernelbench
 from rules_small_task import TASK
@@ -92,6 +98,16 @@ def test_where_the_compiler_alone_was_asked_nothing_is_said_of_the_rules(tmp_pat
     assert summary["compile default"]["all"]["level1"]["geomean"] == pytest.approx(1.5)
     assert "rules, all" not in tables(summary)
     curve(summary, tmp_path / "none.svg")
+
+
+def test_on_a_processor_no_reference_is_missing_from_the_judge():
+    record = a_record(2.0, compiled=1.5)
+    record["compile"]["default"] |= {"how": "plain", "why_plain": ON_A_PROCESSOR}
+    summary = summarise({"some": record})
+    assert summary["references"] == {"passed": 0, "not": {}}
+    assert "references judged" not in tables(summary)
+    record["compile"]["default"]["why_plain"] = "out of memory"
+    assert "some: out of memory" in tables(summarise({"some": record}))
 
 
 def test_plain_calls_have_a_table_only_where_all_were_measured():
