@@ -34,7 +34,7 @@ demo: setup  ## Make a bundled task faster on this machine's CPU and show how mu
 
 # Tests that time little or nothing: they run beside the others, on the second core.
 BESIDE = tests/propose tests/search tests/domain tests/report tests/tasks tests/training tests/corpus tests/test_layers.py \
-  tests/cli/test_train.py tests/cli/test_model_folder.py tests/bench tests/benchmarks tests/service tests/evaluate/checks
+  tests/cli/test_train.py tests/cli/test_model_folder.py tests/bench tests/service tests/evaluate/checks
 
 test: setup $(VENV)/.ready-train lint  ## Lint, types and all tests that need no GPU and little time.
 	@echo "two runs side by side; the second, of what is hardly timed, is shown at the end"
