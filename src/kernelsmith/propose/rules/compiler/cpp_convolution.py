@@ -7,7 +7,7 @@ in registers; weights are read where they lie, one at a time, and serve the whol
 
 from math import prod
 
-from kernelsmith.propose.rules.compiler.call import Allocate, Library, Named
+from kernelsmith.propose.rules.compiler.call import Allocate, Kernel, Library, Named
 from kernelsmith.propose.rules.compiler.cpp_operands import (
     Own,
     Tensor,
@@ -152,12 +152,20 @@ def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
         chain=max(1, _TERMS // taps), bias="bias[o + r]" if bias is not None else "0.0f",
     )  # fmt: skip
     kept = (batch, inputs, high, pace[1] * wide)
-    before = [
-        Allocate(name=f"{step.result}_margin", shape=kept, stride=dense(kept), dtype="float32"),
-        Allocate(name=step.result, shape=shape, stride=dense(shape), dtype="float32"),
+    return with_margin(made, step.result, [x, weight, bias], kept, shape)
+
+
+def with_margin(
+    made: Kernel, result: str, given: list[Tensor | None], kept: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Own:  # fmt: skip
+    """A kernel that copies its input into memory of its own first, and what it is called with."""
+    allocated = [
+        Allocate(name=f"{result}_margin", shape=kept, stride=dense(kept), dtype="float32"),
+        Allocate(name=result, shape=shape, stride=dense(shape), dtype="float32"),
     ]
-    operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
-    return made, [*before], (*operands, Named(name=before[0].name), Named(name=step.result))
+    operands = [each.operand for each in given if each is not None]
+    return made, [*allocated], (*operands, *(Named(name=each.name) for each in allocated))
 
 
 def depthwise(step: Library, given: list[Tensor | None]) -> Own | None:

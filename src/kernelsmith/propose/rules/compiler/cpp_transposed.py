@@ -9,7 +9,8 @@ stays in registers; weights are read where they lie.
 from itertools import product
 from math import prod
 
-from kernelsmith.propose.rules.compiler.call import Allocate, Library, Named
+from kernelsmith.propose.rules.compiler.call import Library
+from kernelsmith.propose.rules.compiler.cpp_convolution import with_margin
 from kernelsmith.propose.rules.compiler.cpp_operands import (
     Own,
     Tensor,
@@ -170,12 +171,7 @@ def transposed(step: Library, given: list[Tensor | None]) -> Own | None:
         pace=pace[1], bias="bias[o + r]" if bias is not None else "0.0f", cases="\n".join(cases),
     )  # fmt: skip
     kept = (batch, inputs, high * wide + spare)
-    allocated = [
-        Allocate(name=f"{step.result}_margin", shape=kept, stride=dense(kept), dtype="float32"),
-        Allocate(name=step.result, shape=shape, stride=dense(shape), dtype="float32"),
-    ]
-    operands = [x.operand, weight.operand, *([bias.operand] if bias is not None else [])]
-    return made, [*allocated], (*operands, Named(name=allocated[0].name), Named(name=step.result))
+    return with_margin(made, step.result, [x, weight, bias], kept, shape)
 
 
 def _phase(

@@ -3,6 +3,7 @@
 from kernelsmith.propose.rules import cpp_prelude as prelude
 from kernelsmith.propose.rules.graph import Graph, Kind, Shape
 from kernelsmith.propose.rules.kinds.candidate import Parts, cpp_entries, cpp_library
+from kernelsmith.propose.rules.kinds.keys import UNKEYED
 from kernelsmith.propose.rules.kinds.parameters import pragma
 from kernelsmith.propose.rules.kinds.router.graph import Router
 from kernelsmith.propose.rules.kinds.texts import Texts, cpp_functions
@@ -10,23 +11,16 @@ from kernelsmith.propose.rules.plan import plan
 from kernelsmith.propose.rules.space import Parameters
 
 _WIDEST = 1024
-_KEYS = """\
+_KEYS = (
+    """\
 // Integers in the order of the floats; NaN is the largest, as in torch.
 static inline ivec keys(vec v) {
   const ivec bits = (v != v) ? ivec{} + 0x7fc00000 : (ivec)v;
   return bits ^ ((bits >> 31) & 0x7fffffff);
 }
-static inline float unkeyed(int32_t key) {
-  const int32_t bits = key ^ ((key >> 31) & 0x7fffffff);
-  float v;
-  std::memcpy(&v, &bits, 4);
-  return v;
-}
-template <class T> static inline vec rounded(vec v) {
-  for (int k = 0; k < W; ++k) v[k] = float(T(v[k]));
-  return v;
-}
-template <> inline vec rounded<float>(vec v) { return v; }
+"""
+    + UNKEYED
+    + """\
 struct Place {
   int32_t key, at;
 };
@@ -44,6 +38,7 @@ static inline Place foremost(ivec top, ivec where) {  // the largest; of equal o
 #endif
 }
 """
+)
 _BEST = """\
 for (int j = 0; j < {k}; ++j) {{
   ivec top = held[0], where = lanes();

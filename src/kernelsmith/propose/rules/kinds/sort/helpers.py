@@ -1,22 +1,17 @@
 """C++ that sorts and selects: floats as integers in the same order, and what is done with those."""
 
-KEYS = """\
+from kernelsmith.propose.rules.kinds.keys import UNKEYED
+
+KEYS = (
+    """\
 // Integers in the order of the floats; NaN is the largest and -0.0 is 0.0, as in torch.
 static inline ivec keyed(vec v) {
   const ivec bits = (v != v) ? ivec{} + 0x7fffffff : (ivec)(v + 0.0f);
   return bits ^ ((bits >> 31) & 0x7fffffff);
 }
-static inline float unkeyed(int32_t key) {
-  const int32_t bits = key ^ ((key >> 31) & 0x7fffffff);
-  float v;
-  std::memcpy(&v, &bits, 4);
-  return v;
-}
-template <class T> static inline vec rounded(vec v) {
-  for (int k = 0; k < W; ++k) v[k] = float(T(v[k]));
-  return v;
-}
-template <> inline vec rounded<float>(vec v) { return v; }
+"""
+    + UNKEYED
+    + """\
 static inline ivec at_once(const int32_t* p) {
   ivec v;
   std::memcpy(&v, p, sizeof v);
@@ -44,6 +39,7 @@ struct Held {  // what a thread keeps from row to row
   }
 };
 """
+)
 SELECT = """\
 // The m-th smallest of n integers by halving their range; whole vectors may be read at the end.
 static int32_t smallest(const int32_t* keys, int64_t n, int64_t m) {
