@@ -1,6 +1,7 @@
 """Where the candidate's time runs, collected over watched batches."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.evaluation import Coverage
@@ -8,7 +9,8 @@ from kernelsmith.domain.task import Library
 from kernelsmith.evaluate.backend import Lane
 from kernelsmith.evaluate.guards.coverage import coverage, library_us, read_maps
 from kernelsmith.evaluate.guards.policy import DECISIVE, undecided
-from kernelsmith.evaluate.guards.sampler import FREQUENCY, open_sampler
+from kernelsmith.evaluate.guards.ptrace import cpu_s
+from kernelsmith.evaluate.guards.sampler import Sampler, open_sampler
 from kernelsmith.evaluate.values import Launches
 
 _BUSY = 0.2
@@ -47,9 +49,18 @@ class Watched:
     launches: int = 0
     batches: int = 0
     elapsed_us: float = 0.0
+    sampled_s: float = 0.0
+    """CPU time that the addresses stand for."""
+    addresses: int = 0
     built: bool = False
     """Whether the judge built anything for the candidate."""
     possible: bool = True
+    opened: Callable[[int], Sampler | None] = open_sampler
+
+    @property
+    def frequency(self) -> float:
+        """Samples per second of CPU time."""
+        return self.addresses / self.sampled_s if self.sampled_s else 0.0
 
     @property
     def coverage(self) -> Coverage | None:
@@ -57,16 +68,16 @@ class Watched:
         everyone, leader = self.everyone.coverage, self.leader.coverage
         if everyone is None or leader is None:
             return everyone
-        is_busy = leader.samples >= _BUSY * FREQUENCY * self.elapsed_us / 1e6
+        is_busy = leader.samples >= _BUSY * self.frequency * self.elapsed_us / 1e6
         return leader if is_busy and leader.own < everyone.own else everyone
 
     @property
     def library_us(self) -> float | None:
         """Library time per launch."""
         found = self.coverage
-        if found is None or not self.launches:
+        if found is None or not self.launches or not self.frequency:
             return None
-        return library_us(found, frequency=FREQUENCY, launches=self.launches)
+        return library_us(found, frequency=self.frequency, launches=self.launches)
 
     def missing_batches(self, library: Library) -> int:
         """How many more batches would settle whether the task's library policy is broken."""
@@ -80,15 +91,21 @@ class Watched:
 
     def watch(self, lane: Lane, slots: list[int]) -> Launches | None:
         """Run one batch with a sampler on it; the program cannot see that it is there."""
-        sampler = open_sampler(lane.pid) if lane.pid is not None else None
+        sampler = self.opened(lane.pid) if lane.pid is not None else None
         if sampler is None or lane.pid is None:
             self.possible = False
             return None
         with sampler:
+            before_s = cpu_s(lane.pid)
             sampler.start()
             launches = lane.run(slots)
             addresses = sampler.stop()
             leader = sampler.leader
+        if sampler.frequency is not None:
+            self.sampled_s += len(addresses) / sampler.frequency
+        else:  # as often as the machine let it
+            self.sampled_s += cpu_s(lane.pid) - before_s
+        self.addresses += len(addresses)
         maps, own = read_maps(lane.pid), lane.own_code
         self.everyone.add(coverage(addresses, maps, own, enough=1))
         self.leader.add(coverage(leader, maps, own, enough=1))

@@ -161,6 +161,6 @@ def coverage(
     return Coverage(own=share, library=1 - share, samples=total)
 
 
-def library_us(found: Coverage, *, frequency: int, launches: int) -> float:
+def library_us(found: Coverage, *, frequency: float, launches: int) -> float:
     """Return the CPU time per launch that was spent in library code, in microseconds."""
     return found.library * found.samples / frequency * 1e6 / launches

@@ -15,6 +15,7 @@ Open one while the process is frozen: threads that start in between are missed b
 import contextlib
 import os
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal, Protocol, Self
@@ -23,6 +24,8 @@ from kernelsmith.evaluate.guards import perf, ptrace
 
 FREQUENCY = 5000
 """Samples per second of CPU time."""
+_LONG_S = 0.003
+"""Threads that have a CPU are stopped, read and let go in far less."""
 
 
 class Sampler(Protocol):
@@ -141,13 +144,21 @@ class PtraceSampler:
         self._thread.start()
 
     def _sample(self) -> None:
+        seen_s, crowded = 0.0, False
         while not self._done.wait(self._pause):
+            # A thread that waits for a busy CPU is stopped as soon as it gets one, and waits again
+            # from the start: asked once more before it ran, it would never come to work at all.
+            if crowded and ptrace.cpu_s(self._pid) < seen_s + self._pause / 4:
+                continue
+            begun_s = time.monotonic()
             for tid in ptrace.running_threads(self._pid):
                 with contextlib.suppress(OSError):  # the thread ended meanwhile
                     address = ptrace.address_of(tid)
                     self._addresses.append(address)
                     if tid == self._pid:
                         self._leader.append(address)
+            crowded = crowded or time.monotonic() - begun_s > _LONG_S
+            seen_s = ptrace.cpu_s(self._pid)
 
     def stop(self) -> Sequence[int]:
         """End and return the addresses; every thread has been let go by then."""
