@@ -7,10 +7,11 @@
 # every few seconds, so that a command that is cut short loses nothing. In OUT, rules-h200.json and
 # the like continue what STATE or benchmarks/results holds.
 #
-# parts     tests    what only a GPU can show of the judge (pytest -m gpu, the files in TESTS)
+# parts     tests    what only a GPU can show of the judge (pytest -m triton, the files in TESTS)
 #           smoke    four small tasks with four judges side by side; all ends here if one fails
 #           capture  torch's compiler, asked about every task that has no verdict yet
-#           judge    the rules and torch.compile's defaults on whatever is captured
+#           judge    the rules, torch.compile's defaults and the reference itself on whatever is
+#                    captured; benchmarks.rules_bench makes a bench's tables of it, at home
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten
 #           suites   KernelBench-X's losses (checkout KBX) and the easiest tasks of TritonBench T
@@ -61,7 +62,7 @@ part() {
   echo "== $name, $seconds s, $(date -u +%H:%M:%S)"
   case $name in
     tests)
-      timeout -k 10 "$seconds" "$PYTHON" -m pytest -q -x -m gpu -p no:cacheprovider $TESTS 2>&1 |
+      timeout -k 10 "$seconds" "$PYTHON" -m pytest -q -x -m triton -p no:cacheprovider $TESTS 2>&1 |
         tee -a "$STATE/log.txt" ;;
     smoke)
       local four=(--only level2/9 level2/11 level2/17 level3/5 --captured "$STATE/smoke.zip")
@@ -79,7 +80,8 @@ CHECK
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
     judge)
       rules rules-h200 "$seconds" --phase judge --captured "$STATE/usual.zip" \
-        --judges "$JUDGES" --evaluations 3 --limit-s 400 --sources "$STATE/sources" ;;
+        --judges "$JUDGES" --evaluations 3 --reference --limit-s 400 \
+        --sources "$STATE/sources" ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
       rules rules-autotune-h200 "$seconds" "${both[@]}" --phase capture &&

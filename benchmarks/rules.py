@@ -63,6 +63,9 @@ def options() -> argparse.ArgumentParser:
         "--compile", default="default", metavar="MODES",
         help=f"of {', '.join(MODES)}, with commas; 'none' (default)",
     )  # fmt: skip
+    parser.add_argument(
+        "--reference", action="store_true", help="judge the reference against itself, too"
+    )
     parser.add_argument("--phase", choices=("capture", "judge", "all"), default="all")
     parser.add_argument(
         "--captured", type=Path, metavar="FILE", help="what was captured (results/captured.zip)"
@@ -181,7 +184,7 @@ def jobs(
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
-                "rivals": args.rivals,
+                "rivals": args.rivals, "reference": args.reference,
                 "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),
                 "sources": str(args.sources) if args.sources else "",
             }  # fmt: skip

@@ -1,65 +1,65 @@
-"""``torch.compile`` beside eager: as a baseline of the judge, or in a process of its own.
+"""``torch.compile`` beside eager: under the judge, or in a process of its own.
 
-The judge never lets a candidate compile; a baseline may. So the reference itself, run eagerly, is
-judged as the candidate against a baseline that wraps ``torch.compile``: the same processes, inputs,
-interleaving and clocks as for any candidate. The ratio is turned round afterwards. Where the
+The judge never lets a candidate compile; an entrant of ours may (``kernelsmith.bench.compiled``),
+and is held to all else: inputs, comparison, interleaving and clocks are any candidate's. Where the
 compiler cannot run inside the sandbox, both sides run in one plain process, interleaved; the
-record says which it was.
+record says which it was. Records whose ``how`` is ``judge`` are
+older and had it the other way round: eager as the candidate beside a compiled baseline.
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.report import without_paths
 from benchmarks.rules_process import bounded
 from kernelsmith.bench import compiled
-from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation
-from kernelsmith.domain.task import Library, Task
+from kernelsmith.domain.task import Task
 from kernelsmith.domain.timing import Ratio
 from kernelsmith.errors import EvaluationLost, SmithError
 
 OURS = {"default": "compile", "max-autotune": "max-autotune"}
 MODES = {name: compiled.MODES[ours] for name, ours in OURS.items()}
+ENTRANT = "entrant"
+"""How it was measured where the judge did: as a candidate of our own."""
 TIMEOUT_S = 240.0
 """How long the compiler may take over its first call."""
 
 
-def judged(compilers: compiled.Compilers, task: Task, mode: str, backend: str) -> dict[str, Any]:
-    """Eager over compiled under the judge; ``said`` is ``passed``, or what went wrong."""
-    free = replace(task, library=Library.ANY)
-    candidate = Candidate(backend=backend, source=compiled.eager(task))
+def judged(compilers: compiled.Compilers, task: Task, mode: str) -> dict[str, Any]:
+    """Eager over compiled under the judge; ``said`` is a verdict, or why there is none."""
     try:
-        found = compilers.judge_beside(free, candidate, OURS[mode])
+        found = compilers.judge(task, OURS[mode])
     except EvaluationLost as error:
-        return {"said": "lost", "message": without_paths(str(error)), "how": "judge"}
+        return {"said": "lost", "message": without_paths(str(error)), "how": ENTRANT}
     except SmithError as error:
-        return {"said": "usage", "message": without_paths(str(error)), "how": "judge"}
-    return {"how": "judge", **turned(found)}
+        return {"said": "usage", "message": without_paths(str(error)), "how": ENTRANT}
+    return {"how": ENTRANT, **kept(found)}
 
 
-def turned(found: Evaluation) -> dict[str, Any]:
-    """Compiled over eager becomes eager over compiled."""
+def kept(found: Evaluation) -> dict[str, Any]:
+    """What the benchmark keeps of it."""
     said: dict[str, Any] = {"said": found.verdict.value, "message": without_paths(found.message)}
     if found.timing is None:
         return said
-    said |= _inverse(found.timing.speedup)
+    said |= named(found.timing.speedup)
     if found.timing.call is not None:
-        said["call"] = _inverse(found.timing.call)
+        said["call"] = named(found.timing.call)
     timed = found.timing.workloads[0]
     return said | {
-        "eager_us": round(timed.median_us, 3),
-        "compiled_us": round(timed.baseline_us, 3),
+        "eager_us": round(timed.baseline_us, 3),
+        "compiled_us": round(timed.median_us, 3),
         "samples": timed.samples,
+        "pairs": len(timed.pairs),
         "mode": timed.mode,
     }
 
 
-def _inverse(ratio: Ratio) -> dict[str, float]:
-    named = {"ratio": 1 / ratio.value, "low": 1 / ratio.high, "high": 1 / ratio.low}
-    return {name: round(value, 5) for name, value in named.items()}
+def named(ratio: Ratio) -> dict[str, float]:
+    """A ratio as records have it."""
+    each = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+    return {name: round(value, 5) for name, value in each.items()}
 
 
 def in_a_plain_process(

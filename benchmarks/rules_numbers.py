@@ -131,22 +131,41 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
 
 
 def references(records: dict[str, Record]) -> dict[str, Any]:
-    """References that were judged against themselves: eager is the candidate beside the compiler.
+    """References that the judge passed, and why others did not.
 
-    ``passed`` counts them, ``not`` says why of the others. On a processor nobody is asked so.
+    Against themselves (``--reference``), or, in older records, as the candidate beside the
+    compiler. On a processor nobody is asked so.
     """
     found = {
-        key: column
+        key: _reference(record)
         for key, record in records.items()
-        if ON_A_PROCESSOR not in ((column := record["compile"].get("default")) or {}).values()
+        if record.get("reference") or not _is_of_a_processor(record)
     }
-    judged = {key for key, each in found.items() if each and each.get("how") == "judge"}
-    passed = {key for key in judged if (found[key] or {})["said"] == "passed"}
-    reasons = {
-        key: records[key].get("left_out") or (each or {}).get("why_plain") or "no column"
-        for key, each in found.items() if key not in passed
+    passed = [each for each in found.values() if each.get("said") == "passed"]
+    timed = [each for each in passed if "ratio" in each]
+    return {
+        "passed": len(passed),
+        "timed": len(timed),
+        "interval contains 1": sum(each["low"] <= 1 <= each["high"] for each in timed),
+        "not": {
+            key: records[key].get("left_out") or each.get("message") or "not judged"
+            for key, each in found.items() if each.get("said") != "passed"
+        },
     }  # fmt: skip
-    return {"passed": len(passed), "not": reasons}
+
+
+def _reference(record: Record) -> dict[str, Any]:
+    """What the judge said of it; nothing where it was not asked."""
+    if itself := record.get("reference"):
+        return dict(itself)
+    column = record["compile"].get("default") or {}
+    if column.get("how") == "judge":
+        return {"said": column["said"], "message": column["message"]}
+    return {"message": column.get("why_plain", "")}
+
+
+def _is_of_a_processor(record: Record) -> bool:
+    return ON_A_PROCESSOR in (record["compile"].get("default") or {}).values()
 
 
 def _over_compile(records: dict[str, Record]) -> dict[str, dict[str, Any]]:

@@ -20,15 +20,15 @@ from typing import Any
 
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
-from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged
+from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged, named
 from benchmarks.rules_numbers import ON_A_PROCESSOR
 from benchmarks.rules_tasks import Chosen, file_name
-from kernelsmith.bench.compiled import Compilers, compiling
+from kernelsmith.bench.compiled import Compilers, compiling, eager
+from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation
-from kernelsmith.domain.task import Task
-from kernelsmith.domain.timing import Ratio
+from kernelsmith.domain.task import Library, Task
 from kernelsmith.domain.trajectory import Exemplar, Step
-from kernelsmith.errors import SmithError
+from kernelsmith.errors import EvaluationLost, SmithError
 from kernelsmith.evaluate.backend import Backend, load_backend
 from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
@@ -76,6 +76,8 @@ class Worker:
             if asked["evaluations"]:
                 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                     self._optimised(task, asked, Path(folder, "run"), record, send)
+            if asked["reference"]:
+                record["reference"] = self._itself(task)
         except SmithError as error:
             record |= {"said": "usage", "message": without_paths(str(error))}
         finally:
@@ -121,6 +123,15 @@ class Worker:
             Path(asked["sources"], name).write_text(result.best.candidate.source)
         send(record)
 
+    def _itself(self, task: Task) -> dict[str, Any]:
+        """The reference against itself, at a ratio of one if all is well."""
+        candidate = Candidate(backend=self.backend.name, source=eager(task))
+        free = dataclasses.replace(task, library=Library.ANY)
+        try:
+            return evaluated(self._judge.judge(free, candidate))
+        except EvaluationLost as error:
+            return {"said": "lost", "message": without_paths(str(error))}
+
     def _compiled(self, chosen: Chosen, task: Task, mode: str, files: str | None) -> dict[str, Any]:
         begun = time.monotonic()
         # A sandbox that starts from nothing compiles torch's headers for two minutes a task.
@@ -129,9 +140,9 @@ class Worker:
             if files is not None:
                 source = compiling(task, OURS[mode])
                 self._compilers.seed(source, json.loads(Path(files).read_text()))
-            said = judged(self._compilers, task, mode, self.backend.name)
+            said = judged(self._compilers, task, mode)
             self._compilers.forget()
-        if said["said"] != "passed":
+        if said["said"] not in ("passed", "wrong"):
             device = "cuda" if self.backend.name == "triton" else "cpu"
             tried = said
             gpu = self.backend.gpu.uuid if isinstance(self.backend, CudaBackend) else ""
@@ -159,7 +170,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 def evaluated(found: Evaluation) -> dict[str, Any]:
     """What the benchmark keeps of an evaluation."""
-    said: dict[str, Any] = {"said": found.verdict.value}
+    said: dict[str, Any] = {"said": found.verdict.value, "judge": found.judge}
     if found.message:
         said["message"] = without_paths(found.message)
     if found.labels:
@@ -171,12 +182,13 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
     if found.coverage is not None:
         said["own"] = round(found.coverage.own, 3)
     if found.timing is not None:
-        said |= _ratio(found.timing.speedup)
+        said |= named(found.timing.speedup)
         if found.timing.call is not None:
-            said["call"] = _ratio(found.timing.call)
+            said["call"] = named(found.timing.call)
         said["us"] = [round(each.median_us, 2) for each in found.timing.workloads]
         said["eager_us"] = [round(each.baseline_us, 2) for each in found.timing.workloads]
         said["samples"] = sum(each.samples for each in found.timing.workloads)
+        said["pairs"] = min(len(each.pairs) for each in found.timing.workloads)
         said["mode"] = found.timing.workloads[0].mode
     return said
 
@@ -199,11 +211,6 @@ def _stages(spent: tuple[tuple[str, float], ...]) -> dict[str, float]:
     for stage, seconds in spent:
         found[stage] = round(found.get(stage, 0.0) + seconds, 3)
     return found
-
-
-def _ratio(ratio: Ratio) -> dict[str, float]:
-    named = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
-    return {name: round(value, 5) for name, value in named.items()}
 
 
 def _device(backend: Backend) -> dict[str, Any]:
