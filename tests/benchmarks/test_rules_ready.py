@@ -237,7 +237,8 @@ import subprocess, sys, time
 from benchmarks.rules_remote import RemoteRules
 
 rules = RemoteRules(effort="glance", backend="null")
-asked = {"key": "small", "task": sys.argv[1], "structure": [], "evaluations": 0, "compile": []}
+asked = {"key": "small", "task": sys.argv[1], "structure": [], "evaluations": 0, "compile": [],
+         "reference": False}
 assert "said" not in rules.optimise(asked, limit_s=60), "it did not start"
 # Its input does not end with us: as if it were in the middle of a task, and did not look.
 pipe = rules._process.stdin.fileno()
