@@ -9,12 +9,13 @@ import subprocess
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kernelsmith.domain.evaluation import Kernel
 from kernelsmith.errors import BackendUnavailable, EvaluationLost
+from kernelsmith.evaluate.processor import instructions
 from kernelsmith.evaluate.sandbox.errors import ChildBroken, ChildDied, ChildTimedOut
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
@@ -180,7 +181,7 @@ class Builder:
 
     def _stored(self, request: BuildRequest, more: list[str]) -> Path:
         """Where a build is kept: under the hash of all that decides what comes out."""
-        text = f"{request.key} {self.version} {_cpu()} {self._command(request, more)}"
+        text = f"{request.key} {self.version} {instructions()} {self._command(request, more)}"
         return self._cache / "builds" / f"{hashlib.sha256(text.encode()).hexdigest()}.so"
 
     def _command(self, request: BuildRequest, more: list[str]) -> list[str]:
@@ -192,7 +193,9 @@ class Builder:
 
     def _header_place(self, flags: Sequence[str], name: str) -> Path:
         """Where headers lie precompiled, for one compiler and set of flags."""
-        identity = f"{self._precompiling(flags, name)} {self.version} {_cpu()} {_HEADERS[name]}"
+        identity = (
+            f"{self._precompiling(flags, name)} {self.version} {instructions()} {_HEADERS[name]}"
+        )
         folder = hashlib.sha256(identity.encode()).hexdigest()[:32]
         return self._cache / "headers" / folder / name
 
@@ -284,13 +287,6 @@ def _torch_libraries() -> list[str]:
 def _is_gnu(version: str) -> bool:
     """Whether a compiler takes a ``.gch`` beside the header that is included first."""
     return "g++" in version or "GCC" in version
-
-
-@cache
-def _cpu() -> str:
-    """What ``-march=native`` means here; a cache may outlive a move to another machine."""
-    with open("/proc/cpuinfo") as lines:
-        return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
 def store(path: Path, content: bytes) -> None:

@@ -17,6 +17,7 @@ from kernelsmith.evaluate.exclusive import CoreLock
 from kernelsmith.evaluate.lane import Lane
 from kernelsmith.evaluate.oracle import Oracle
 from kernelsmith.evaluate.priority import prompt
+from kernelsmith.evaluate.processor import processor
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.process import Zygote
 
@@ -136,19 +137,7 @@ class CpuBackend:
         # for milliseconds keeps the other from running (samples of 40 ms instead of 3 on 16 idle
         # cores).
         chosen["GOMP_SPINCOUNT"] = "1000"
-        # oneDNN believes CPUID where a hypervisor advertises AMX and then traps it (SIGILL).
-        if isa := os.environ.get("ONEDNN_MAX_CPU_ISA"):
-            chosen["ONEDNN_MAX_CPU_ISA"] = isa
         return chosen
-
-
-def processor() -> str:
-    """The processor's name, as its maker gives it."""
-    with open("/proc/cpuinfo") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 def version_of(package: str) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 from kernelsmith.domain.device import Device
 from kernelsmith.errors import BackendUnavailable, UsageError
 from kernelsmith.evaluate.backend import Backend
-from kernelsmith.evaluate.backends.cpu import CpuBackend, processor, version_of
+from kernelsmith.evaluate.backends.cpu import CpuBackend, version_of
 from kernelsmith.evaluate.maca.metax import look
+from kernelsmith.evaluate.processor import processor
 from kernelsmith.evaluate.torch_build import (
     Maker,
     TorchBuild,

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self, cast
 
 from kernelsmith.errors import EvaluationLost, SmithError, UsageError
+from kernelsmith.evaluate.processor import onednn_limit
 from kernelsmith.evaluate.sandbox import channel
 from kernelsmith.evaluate.sandbox.child import Child
 from kernelsmith.evaluate.sandbox.errors import ChildFailed
@@ -61,6 +62,7 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MALLOC_MMAP_THRESHOLD_": _KEEP_FREED_MEMORY,
         "MALLOC_TRIM_THRESHOLD_": _KEEP_FREED_MEMORY,
+        **onednn_limit(),
         **extra,
     }
 

@@ -7,7 +7,8 @@ judge's sandbox, and nothing about what is right or fast.
 import platform
 
 from kernelsmith.domain.device import Device
-from kernelsmith.evaluate.backends.cpu import CpuBackend, processor
+from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.processor import processor
 
 
 class AbacusBackend(CpuBackend):
