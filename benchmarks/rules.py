@@ -196,7 +196,7 @@ def jobs(
                 judges.put(rules)
             if args.judges > 1 and lacked_memory(found):
                 return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
-            return found | _shown(found)
+            return without_what_lacked_memory(found) | _shown(found)
 
         return chosen.key, job
 
@@ -208,13 +208,29 @@ def jobs(
 
 
 def lacked_memory(found: Record) -> bool:
-    """Whether something is missing for want of memory, which there may be without others.
+    """Whether nothing was found for want of memory, which there may be without others.
 
     A step that ran out of it beside others was judged again alone: where others have passed, it is
     a verdict like any.
     """
-    known = {name: each for name, each in found.items() if name != "steps" or not found.get("best")}
-    return lacks_memory(json.dumps(known))
+    ours = {name: each for name, each in found.items() if name not in ("compile", "reference")}
+    return not found.get("best") and lacks_memory(json.dumps(ours))
+
+
+def without_what_lacked_memory(found: Record) -> Record:
+    """The same without columns that a run without others may still have.
+
+    What was measured in the end, in whatever way, stays.
+    """
+    columns = {
+        mode: column for mode, column in found["compile"].items()
+        if "ratio" in column or not lacks_memory(json.dumps(column))
+    }  # fmt: skip
+    kept = found | {"compile": columns}
+    reference = found.get("reference") or {}
+    if "ratio" not in reference and lacks_memory(json.dumps(reference)):
+        del kept["reference"]
+    return kept
 
 
 def seeds_of(chosen: Chosen, how: Asking) -> dict[str, str]:
@@ -277,7 +293,7 @@ def _judge(
     tasks: list[Chosen], store: Store, ledger: Ledger, args: argparse.Namespace,
     modes: tuple[str, ...], *, until: float,
 ) -> None:  # fmt: skip
-    settings = {"effort": args.effort, "backend": args.backend}
+    settings = {"effort": args.effort, "backend": args.backend, "compiles": bool(modes)}
     todo = [each for each in tasks if each.key not in ledger]
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))

@@ -113,8 +113,13 @@ def interval(workloads: list[list[float]]) -> tuple[float, float]:
 
 
 def measured(task: Task, workload: Workload, mode: str, device: str, turn: Turn) -> Measured:
-    """Both sides of one workload in turns."""
-    model, compiled, inputs = sides(task, workload, mode, device)
+    """Both sides of one workload in turns; nobody is timed while this one is on the device."""
+    with turn.held(alone=True):
+        model, compiled, inputs = sides(task, workload, mode, device)
+        for launch in range(_SETS):
+            model(*inputs[launch])
+        if device == "cuda":
+            torch.cuda.synchronize()
 
     def eager_call(launch: int) -> object:
         return model(*inputs[launch % _SETS])
@@ -122,9 +127,8 @@ def measured(task: Task, workload: Workload, mode: str, device: str, turn: Turn)
     def compiled_call(launch: int) -> object:
         return compiled(*inputs[launch % _SETS])
 
-    for call in (eager_call, compiled_call):
-        for launch in range(_SETS):
-            call(launch)
+    for launch in range(_SETS):
+        compiled_call(launch)  # compiles: takes the turn by itself for what it launches
     with turn.held(alone=True):
         one = sampled(eager_call, 3, device)
         launches = max(1, min(1000, int(_SAMPLE_S * 1e6 / max(one, 1.0))))

@@ -101,7 +101,11 @@ def compile_once(task: Task, workload: Workload, mode: str, device: str, turn: A
 
 
 def run_alone(device: str, turn: Any) -> None:
-    """Let what was compiled run, and be tried in its variants, only while the turn is held."""
+    """Let what was compiled run, and be tried in its variants, only while the turn is held.
+
+    Whoever takes the turn for one call leaves nothing on the device; inside of a turn, where calls
+    are timed, they are as they would be by themselves.
+    """
     import torch
     from torch._inductor.output_code import CompiledFxGraph
 
@@ -109,9 +113,10 @@ def run_alone(device: str, turn: Any) -> None:
 
     @functools.wraps(own)
     def call(self: Any, inputs: Any) -> Any:
+        timed = turn.is_held
         with turn.held(alone=True):
             found = own(self, inputs)
-            if device != "cpu":
+            if device != "cpu" and not timed:
                 torch.cuda.synchronize()
                 torch.cuda.empty_cache()  # a library's scratch may be most of the device
             return found

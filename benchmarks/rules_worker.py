@@ -40,6 +40,8 @@ from kernelsmith.run.config import Budget, Remeasure, RunConfig
 from kernelsmith.run.journal import read
 from kernelsmith.run.start import JOURNAL, Judges, start
 
+_TIMEOUT_S = 90.0
+"""What a request may take; without others 30 s are enough."""
 Send = Callable[[dict[str, Any]], None]
 
 
@@ -50,6 +52,8 @@ class Worker:
         self.backend: Backend = load_backend(asked["backend"])
         self._asked = asked
         settings = effort(asked["effort"], backend=asked["backend"])
+        # Judges side by side share cores: what compiles 52 kernels took 23 s with five of them.
+        settings = dataclasses.replace(settings, timeout_s=_TIMEOUT_S)
         self._judge = LocalEvaluator(self.backend, settings)
         # One pair takes a spread between pairs for granted, four per cent; three have seen it.
         thrice = dataclasses.replace(settings.stop, min_pairs=3, max_pairs=3)
@@ -58,6 +62,13 @@ class Worker:
     @cached_property
     def _compilers(self) -> Compilers:
         return Compilers(self.backend.name, self._patient)
+
+    def begin(self, *, compiles: bool) -> None:
+        """Start processes while there is time for it, and nobody waits for the device."""
+        with contextlib.suppress(SmithError):  # whoever asks for a task is told
+            self.backend.device()
+            if compiles and self.backend.name == "triton":
+                self._compilers.begin()
 
     def close(self) -> None:
         """End every process."""
@@ -131,6 +142,8 @@ class Worker:
             return evaluated(self._judge.judge(free, candidate))
         except EvaluationLost as error:
             return {"said": "lost", "message": without_paths(str(error))}
+        except SmithError as error:  # says nothing against what the rules found
+            return {"said": "usage", "message": without_paths(str(error))}
 
     def _compiled(self, chosen: Chosen, task: Task, mode: str, files: str | None) -> dict[str, Any]:
         begun = time.monotonic()
@@ -224,9 +237,9 @@ def main() -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what anyone prints must not come between the answers
-    worker = Worker(json.loads(sys.argv[1]))
-    with contextlib.suppress(SmithError):  # whoever asks for a task is told
-        worker.backend.device()  # its processes start while tasks are still being captured
+    asked = json.loads(sys.argv[1])
+    worker = Worker(asked)
+    worker.begin(compiles=asked.get("compiles", False))
 
     def send(record: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu_ledger import NOT_NOW, Ledger, gpu_options
-from benchmarks.rules import lacked_memory, seeds_of
+from benchmarks.rules import lacked_memory, seeds_of, without_what_lacked_memory
 from benchmarks.rules_capture import Asking, Store, captures, had_no_memory
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen
@@ -223,13 +223,28 @@ def test_a_capture_that_found_no_memory_says_so():
                 "steps": [],
                 "compile": {"default": {"message": "cuMemAlloc"}},
             },
-            True,
+            False,
         ),
         ({"best": {"ratio": 2.0}, "steps": [], "compile": {"default": {"ratio": 1.0}}}, False),
     ],
 )
 def test_a_task_is_left_to_another_session_only_where_memory_cost_it_something(found, lacked):
     assert lacked_memory({"compile": {}} | found) is lacked
+
+
+def test_a_column_that_lacked_memory_is_left_to_a_run_without_others():
+    found = {
+        "best": {"ratio": 2.0}, "steps": [],
+        "reference": {"said": "usage", "message": "cuMemAlloc"},
+        "compile": {
+            "default": {"ratio": 1.5, "how": "plain", "why_plain": "CUDA out of memory"},
+            "max-autotune": {"said": "died", "message": "CUDA out of memory"},
+        },
+    }  # fmt: skip
+    kept = without_what_lacked_memory(found)
+    assert list(kept["compile"]) == ["default"], "measured in the end"
+    assert "reference" not in kept
+    assert kept["best"] == {"ratio": 2.0}
 
 
 STARTED = """

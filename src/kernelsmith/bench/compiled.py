@@ -129,13 +129,19 @@ class Compilers:
         self.seeds_fit: bool | None = None
         """Whether files that were compiled elsewhere are what is asked for here, once known."""
 
+    def begin(self) -> None:
+        """Load the compiler now: it takes seconds, and the device should not wait for them."""
+        self._backend.load()
+
     def judge(self, task: Task, mode: str) -> Evaluation:
         """The reference behind the compiler as the candidate, beside the reference run eagerly."""
         self._side("candidate")
         free = replace(task, library=Library.ANY, baseline=None)
         source = compiling(task, mode)
         self._compiled.add(source)
-        return self._entrants.judge(free, Candidate(backend=self._backend.name, source=source))
+        found = self._entrants.judge(free, Candidate(backend=self._backend.name, source=source))
+        self._look_at_seeds(source)
+        return found
 
     def judge_beside(self, task: Task, candidate: Candidate, mode: str) -> Evaluation:
         """A candidate, held to everything that candidates are, beside the compiled reference.
@@ -184,6 +190,9 @@ class Compilers:
             free = replace(task, library=Library.ANY, baseline=None)
             with suppress(SmithError):  # what is wrong with it, the baseline will say
                 self._hurried.judge(free, Candidate(backend=self._backend.name, source=source))
+        self._look_at_seeds(source)
+
+    def _look_at_seeds(self, source: str) -> None:
         if self.seeds_fit is None and (anew := self._backend.compiled_anew(source)) is not None:
             self.seeds_fit = not anew
             logger.info("what was compiled ahead %s", "is compiled anew" if anew else "is used")

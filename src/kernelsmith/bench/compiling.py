@@ -39,6 +39,10 @@ class Compiling(Backend, Protocol):
     compiles: str
     """``candidate`` or ``baseline``."""
 
+    def load(self) -> None:
+        """Start the process that has the compiler loaded; else whoever needs it first does."""
+        ...
+
     def seed(self, source: str, files: Mapping[str, str]) -> None:
         """Let the next processes of a source begin with files that were compiled elsewhere.
 
@@ -82,6 +86,10 @@ class CompilingCpu(CpuBackend):
         lane.files = self._files
         self._lanes.add(lane)
         return lane
+
+    def load(self) -> None:
+        """Start the process that has the compiler loaded."""
+        _ = self._compilers.zygote
 
     def seed(self, source: str, files: Mapping[str, str]) -> None:
         """Keep what is Inductor's, as if an earlier process had compiled it."""
@@ -140,6 +148,10 @@ class CompilingCuda(CudaBackend):
         self._compilers = _Compilers(self._preload, self._environment, spare=lambda: self.zygote)
         self._seeds: dict[str, set[str]] = {}
         """Graphs that were compiled elsewhere, by source."""
+
+    def load(self) -> None:
+        """Start the process that has the compiler loaded."""
+        _ = self._compilers.zygote
 
     def seed(self, source: str, files: Mapping[str, str]) -> None:
         """Keep them, as if an earlier process had compiled them."""

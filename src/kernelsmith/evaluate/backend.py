@@ -22,6 +22,11 @@ class Oracle(Protocol):
 
     has_statistic: bool
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether others may use the device's memory meanwhile."""
+        ...
+
     def workload(self, workload: Workload, seed: int) -> Setup:
         """Construct the reference for a workload, with weights drawn from ``seed``."""
         ...

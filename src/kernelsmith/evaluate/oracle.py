@@ -38,6 +38,11 @@ class Oracle:
         self.has_statistic: bool = bool(reply["statistic"])
         self.torch_version = str(reply["torch"])
 
+    @property
+    def is_beside(self) -> bool:
+        """A processor's memory is its own program's."""
+        return False
+
     def workload(self, workload: Workload, seed: int) -> Setup:
         """Construct the reference for a workload, with weights drawn from ``seed``."""
         reply = self._ask(

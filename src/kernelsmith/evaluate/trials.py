@@ -13,7 +13,7 @@ from kernelsmith.evaluate.backend import Lane, Oracle
 from kernelsmith.evaluate.checks.indices import infer_scores
 from kernelsmith.evaluate.checks.randomness import alarm_threshold, runs_needed, worst_z
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.outcome import Examiner, Trial, Worst, check_form
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Launches, State
@@ -198,8 +198,9 @@ def _trials(oracle: Oracle, variant: str, seeds: list[int]) -> list[Trial] | Non
         return None
     try:
         answers = oracle.answers(sets)
-    except UsageError:
-        if variant == "plain":
+    except UsageError as error:
+        # Beside others there may be no memory for it: then all is judged again without them.
+        if variant == "plain" or (oracle.is_beside and lacks_memory(str(error))):
             raise
         return None
     return [

@@ -55,7 +55,7 @@ def test_both_sides_are_opened_and_called_once_beside_others(measured):
 def test_the_baseline_is_timed_before_there_is_a_candidate(measured):
     _, watch = measured()
     assert watch.first("baseline is timed") < watch.first("candidate opens")
-    assert watch.seen[-2:] == [("candidate ends", "alone"), ("baseline ends", "alone")]
+    assert watch.seen[-2:] == [("candidate ends", "beside"), ("baseline ends", "beside")]
 
 
 def test_without_room_for_others_everything_happens_alone(measured):

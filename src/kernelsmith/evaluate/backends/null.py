@@ -108,6 +108,7 @@ class NullOracle:
     """Answers of an expression, in float64."""
 
     has_statistic = False
+    is_beside = False
 
     def __init__(self, task: Task) -> None:
         try:

@@ -1,5 +1,6 @@
 """The trusted process on a device, as the judge sees it."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -93,6 +94,10 @@ class ArenaView:
     sets: tuple[InputSet, ...]
 
 
+_ASKED_AGAIN, _SETTLE_S = 2, 1.5
+"""A process that ends gives its memory back a little later."""
+
+
 class DeviceOracle(Oracle):
     """Right answers on the device. Values stay there; forms and distances come back."""
 
@@ -120,6 +125,11 @@ class DeviceOracle(Oracle):
         """How many launches make a batch, by workload and the baseline's source."""
         self.room = 1 << 30
         """Bytes of input that are arranged at once."""
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether others may use the device now, and its memory."""
+        return self.way is not None
 
     @property
     def is_open(self) -> bool:
@@ -184,6 +194,11 @@ class DeviceOracle(Oracle):
 
     def _refuse_too_large(self, workload: Workload) -> None:
         found = self._predict(workload)
+        for _ in range(_ASKED_AGAIN):
+            if found.peak is None or not found.free < found.peak <= found.total:
+                break
+            time.sleep(_SETTLE_S)
+            found = self._predict(workload)
         if found.peak is None or found.peak <= found.free:
             return
         sizes = found.footprint

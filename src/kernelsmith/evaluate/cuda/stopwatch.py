@@ -232,7 +232,7 @@ class DeviceStopwatch:
             return timed.pair, called.pair if called.candidate else None
         finally:
             self._output = candidate.lane.output or self._output
-            candidate.lane.close()
+            turns.end(candidate.lane)
 
     def _twins(self) -> float:
         """The baseline's time beside a second process of the same: what taking turns costs.

@@ -28,6 +28,11 @@ class Turn:
         """Whether there is anybody to wait for."""
         return self._path is not None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it is ours at the moment."""
+        return self._depth > 0
+
     @contextmanager
     def held(self, *, alone: bool) -> Iterator[None]:
         """Hold it, by oneself or with others who do not time; inside itself it is held already."""
