@@ -120,8 +120,11 @@ class Begun:
         own = any(_multiplies(each) for each in self.families.members)
         if own:
             # What fuses a little behind a library's product is called a decoy, and rightly so; and
-            # what the compiler's family multiplies by itself, it multiplies by the same kernels.
-            written = _kept(written, lambda each: not (_follows_library(each) or _multiplies(each)))
+            # what the compiler's family multiplies by itself, it multiplies by the same kernels,
+            # unless it does not see that only a triangle is wanted.
+            written = _kept(
+                written, lambda e: _skips(e) or not (_follows_library(e) or _multiplies(e))
+            )
         # Algebra that leaves out work goes before another schedule for the same work, and the
         # library's convolutions go before ours: on an H200, 1.73 ms against 2.04.
         first = own or self.gain >= _MUCH or any(_is_packed(each) for each in written.members)
@@ -195,6 +198,11 @@ def at_hand(task: Task, backend: str, *, find: Finder = families_for) -> Familie
 def _multiplies(family: Family) -> bool:
     """Whether it writes products of its own."""
     return any(each.name == "product" for each in family.space.parameters)
+
+
+def _skips(family: Family) -> bool:
+    """Whether it leaves out tiles of a product of which a triangle is kept."""
+    return isinstance(family, ProductFamily) and family.skips
 
 
 def _is_for_gpu(backend: str, device: Device | None) -> bool:

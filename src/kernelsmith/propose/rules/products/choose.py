@@ -133,13 +133,14 @@ def expected_us(product: Product, way: str, chip: Chip = H200) -> float:
     speed = BYTES * chip.memory
     moved = (2 if p.dtype in HALF else 4) * (apart + p.batch * p.m * p.n) / speed
     if way == "planes":
-        return 8 * apart / speed + max(p.flop / (_PLANES * chip.tensor), moved) + _EXTRA_US
+        return 8 * apart / speed + max(p.work / (_PLANES * chip.tensor), moved) + _EXTRA_US
     rate = _LIBRARY * chip.plain if way == "library" else _TILES * chip.tensor
     if p.dtype in HALF:
         rate = _HALVES * chip.tensor
     elif p.tf32:
         rate *= 4
-    return max(p.flop / rate, moved) + 2
+    flop = p.flop if way == "library" else p.work  # the library multiplies what nobody keeps
+    return max(flop / rate, moved) + 2
 
 
 def best_way(product: Product, *, fused: bool, chip: Chip = H200) -> str:
@@ -204,7 +205,7 @@ def _precision(product: Product, way: str, chosen: Parameters) -> str:
 
 def _automatic(product: Product, precision: str, planes: str, chip: Chip) -> Schedule:
     p = product
-    wide = ceil_div(p.m, 128) * ceil_div(p.n, 128) * p.batch
+    wide = ceil_div(p.m, 128) * ceil_div(p.n, 128) * p.batch * p.share
     if planes == "one":
         # The narrow side in one tile where it can be, so that the wide one is split once.
         narrow = 128 if min(p.m, p.n) > 64 else 64
@@ -236,7 +237,7 @@ def _automatic(product: Product, precision: str, planes: str, chip: Chip) -> Sch
 def _divided(product: Product, schedule: Schedule, chip: Chip) -> Schedule:
     """With as many shares of k as it takes to give every multiprocessor something."""
     p, s = product, schedule
-    programs = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn) * p.batch
+    programs = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn) * p.batch * max(p.share, 0.01)
     shares = 1
     while shares < 32 and 2 * shares * programs <= 2 * chip.processors and (
         ceil_div(p.k, s.bk) >= 8 * shares

@@ -25,7 +25,7 @@ from kernelsmith.propose.rules.products.product import (
     place,
     power_above,
 )
-from kernelsmith.propose.rules.products.tiles import LIMIT, Ending, place_lines
+from kernelsmith.propose.rules.products.tiles import LIMIT, Ending, working_lines
 
 ROWS = 64
 """Rows that one program splits; also the side of a repaired tile."""
@@ -175,7 +175,7 @@ def _descriptors(s: Schedule, layout: Layout) -> list[str]:
 def _tile(p: Product, s: Schedule, layout: Layout, number: str, rest: Ending) -> list[str]:
     """Lines for one tile of C."""
     lines = [
-        *place_lines(p, s, number),
+        *working_lines(p, s, number),
         "m = m0 + tl.arange(0, BM)",
         "n = n0 + tl.arange(0, BN)",
         "total = tl.zeros((BM, BN), tl.float32)",
@@ -197,8 +197,12 @@ def _tile(p: Product, s: Schedule, layout: Layout, number: str, rest: Ending) ->
         share = ceil_div(layout.steps, s.split_k)
         lines += [
             f"first = tl.program_id(2) * {share}",
-            f"for step in range(first, tl.minimum(first + {share}, STEPS)):",
+            f"last = tl.minimum(first + {share}, STEPS)",
+            *([] if p.kept is None else ["last = tl.where(works, last, first)"]),
+            "for step in range(first, last):",
         ]
+    elif p.kept is not None:
+        lines += ["last = tl.where(works, STEPS, 0)", "for step in range(last):"]
     else:
         lines.append("for step in range(STEPS):")
     return [*lines, *_indented(_step(s), 4), *rest.lines]

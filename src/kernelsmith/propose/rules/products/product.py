@@ -7,6 +7,31 @@ TRITON_TYPES = {"float32": "tl.float32", "float16": "tl.float16", "bfloat16": "t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Triangle:
+    """Where ``column - row`` is at most ``by`` (lower), or at least that (upper)."""
+
+    lower: bool
+    by: int = 0
+
+    @property
+    def rest(self) -> "Triangle":
+        """All elements that are not in it."""
+        return Triangle(lower=not self.lower, by=self.by + (1 if self.lower else -1))
+
+    def share(self, m: int, n: int) -> float:
+        """How much of a matrix lies in it."""
+        below = self.by if self.lower else self.by - 1
+
+        def added(last: int) -> int:
+            """Of all rows whose end lies up to here, none before the first column."""
+            risen = min(n, max(0, last))
+            return risen * (risen + 1) // 2 + n * max(0, last - n)
+
+        lower = (added(m + below) - added(below)) / (m * n)
+        return lower if self.lower else 1 - lower
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
     """``C[b] = A[b] @ B[b]`` for all ``b``: sizes, and strides in elements."""
 
@@ -28,6 +53,8 @@ class Product:
     """Whether a convolution of the same call is computed in TF32. The result is then no more exact
     than that, nobody can tell halves that lose nothing from halves that do, and the judge refuses
     what it can't tell: planes that one kernel makes and another one multiplies."""
+    kept: Triangle | None = None
+    """Outside of it nothing that is stored depends on the product."""
 
     @property
     def flat(self) -> bool:
@@ -38,6 +65,16 @@ class Product:
     def flop(self) -> int:
         """Floating-point operations, a multiplication and an addition each."""
         return 2 * self.batch * self.m * self.n * self.k
+
+    @property
+    def work(self) -> float:
+        """The same without what nobody keeps."""
+        return self.flop * self.share
+
+    @property
+    def share(self) -> float:
+        """How much of C is multiplied for."""
+        return 1.0 if self.kept is None else self.kept.share(self.m, self.n)
 
     @property
     def is_vector(self) -> bool:

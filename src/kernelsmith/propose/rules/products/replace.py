@@ -27,6 +27,7 @@ from kernelsmith.propose.rules.products.choose import (
     seeds,
 )
 from kernelsmith.propose.rules.products.epilogue import Epilogue, Store, read_epilogue
+from kernelsmith.propose.rules.products.kept import kept_of
 from kernelsmith.propose.rules.products.plan import Operands, write
 from kernelsmith.propose.rules.products.product import Product, Schedule
 from kernelsmith.propose.rules.products.recognise import Found, product_of, runs_in_tf32
@@ -104,7 +105,9 @@ def replaced(call: Call, chosen: Parameters, chip: Chip = H200) -> Call:
     for number, site in enumerate(sites):
         fused = site.epilogue is not None and chosen["product_epilogue"] == "fused"
         if not fused:
-            site = replace(site, last=site.at, epilogue=None, operands=())
+            # A triangle is what follows keeps, not what the product is.
+            whole = replace(site.found, product=replace(site.found.product, kept=None))
+            site = replace(site, found=whole, last=site.at, epilogue=None, operands=())
         leading = _alike(site.found.product, largest)
         schedule = scheduled(site.found.product, chosen, leading=leading, fused=fused, chip=chip)
         if schedule is not None:
@@ -176,7 +179,9 @@ def _fused(call: Call, site: Site, last: int, launch: Launch, tensors: Tensors) 
     if root not in written and _used_later(call, last, root, tensors):
         return None
     operands = tuple(given[name] for name in epilogue.pointers)
-    return replace(site, last=last, epilogue=epilogue, operands=operands)
+    product = replace(found.product, kept=kept_of(epilogue, found.product))
+    found = replace(found, product=product)
+    return replace(site, found=found, last=last, epilogue=epilogue, operands=operands)
 
 
 def _used_later(call: Call, last: int, root: str, tensors: Tensors) -> bool:

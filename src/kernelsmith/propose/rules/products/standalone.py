@@ -44,6 +44,11 @@ class ProductFamily:
         return self._space
 
     @property
+    def skips(self) -> bool:
+        """Whether only a triangle of a product is kept, and no more of it multiplied."""
+        return any(each.kept for one in self._shaped for each in _products(one.call))
+
+    @property
     def library_share(self) -> float:
         """How much of the time would be the library's if the product were left to it."""
         return max(library_share(each.call, self._chip) for each in self._shaped)

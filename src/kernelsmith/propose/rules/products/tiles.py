@@ -3,6 +3,7 @@
 from kernelsmith.propose.rules.products.epilogue import Bias, Epilogue
 from kernelsmith.propose.rules.products.finish import finish_lines, flat_finish_lines, given
 from kernelsmith.propose.rules.products.product import Product, Schedule, ceil_div, place
+from kernelsmith.propose.rules.products.triangles import triangle_lines, works_lines
 
 LIMIT = 2**31
 
@@ -24,11 +25,13 @@ def tile_text(
         f"    BN: tl.constexpr = {s.bn}",
         f"    BK: tl.constexpr = {s.bk}",
         "    batch = tl.program_id(1)" + (".to(tl.int64)" if p.batch > 1 else ""),
-        *(f"    {each}" for each in place_lines(p, s, "tl.program_id(0)")),
+        *(f"    {each}" for each in working_lines(p, s, "tl.program_id(0)")),
         "    m = m0 + tl.arange(0, BM)",
         "    n = n0 + tl.arange(0, BN)",
     ]
     lines += _k_range(p, s)
+    if p.kept is not None:
+        lines.append("    last = tl.where(works, last, first)")
     at_a = place(("batch", p.a[0]), (f"m{_wide(p.m * p.a[1])}[:, None]", p.a[1]),
                  (f"k{_wide(p.k * p.a[2])}[None, :]", p.a[2]))  # fmt: skip
     at_b = place(("batch", p.b[0]), (f"k{_wide(p.k * p.b[1])}[:, None]", p.b[1]),
@@ -103,6 +106,16 @@ def reduce_text(
         f"        total += tl.load(at, mask=xindex < {count}, other=0.0)",
     ]
     return "\n".join(lines + [f"    {each}" for each in flat_finish_lines(product, bias, epilogue)])
+
+
+def working_lines(product: Product, schedule: Schedule, number: str) -> list[str]:
+    """The same, and whether it ``works`` where only a triangle of C is kept."""
+    p, s = product, schedule
+    if p.kept is None:
+        return place_lines(p, s, number)
+    if s.bm == s.bn:
+        return triangle_lines(p, s, number)
+    return [*place_lines(p, s, number), *works_lines(p)]
 
 
 def place_lines(product: Product, schedule: Schedule, number: str) -> list[str]:
