@@ -5,7 +5,9 @@ import ast
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.attention.cpu import render_cpu
+from kernelsmith.propose.rules.kinds.attention.deep import render_deep
 from kernelsmith.propose.rules.kinds.attention.graph import Attention, find
+from kernelsmith.propose.rules.kinds.attention.helpers import DEEPEST, IN_REGISTERS, ON_PROCESSOR
 from kernelsmith.propose.rules.kinds.attention.triton import render_kernels
 from kernelsmith.propose.rules.kinds.candidate import Parts, Written
 from kernelsmith.propose.rules.kinds.straight import Cut, Place, places
@@ -15,6 +17,10 @@ from kernelsmith.propose.rules.space import Parameters, Space
 _DOES = (
     "Attention goes over blocks of keys with {how}, so that scores never reach memory; "
     "what stands around it stays as it is."
+)
+_DEEP = (
+    "Heads are too deep for registers: scores of some heads at a time are written down, and both "
+    "products go over a head in steps; what stands around it stays as it is."
 )
 
 
@@ -31,9 +37,11 @@ def recognise(module: Module, backend: str) -> Written:
             found.append((place, cuts))
     if not found:
         raise NotRecognised("rules find no attention")
-    for _, cuts in found:
-        for _, attention in cuts:
-            _check_depth(module, attention, 1024 if backend == "cpu" else 256)
+    each = [attention for _, cuts in found for _, attention in cuts]
+    depth = max(_depth(module, one) for one in each)
+    if depth > (ON_PROCESSOR if backend == "cpu" else DEEPEST):
+        raise NotRecognised(f"rules do not know heads of {depth} elements")
+    deep = backend != "cpu" and depth > IN_REGISTERS
     features = _features(found)
     turned = any(_turned(place) for place, _ in found)
     how = "a softmax that is corrected as larger scores come"
@@ -41,33 +49,35 @@ def recognise(module: Module, backend: str) -> Written:
         how = "weights that need no sum"
 
     def render(chosen: Parameters) -> Parts:
-        kernel = render_cpu(features, chosen) if backend == "cpu" else render_kernels(
-            features, chosen)  # fmt: skip
+        write = render_cpu if backend == "cpu" else render_deep if deep else render_kernels
+        kernel = write(features, chosen)
         bodies = {place.name: place.rewritten([cut for cut, _ in cuts]) for place, cuts in found}
         entry = module.task.entry
         return Parts(
             kernel=kernel, fits=(), launch=bodies.pop(entry, ()), others=tuple(bodies.items())
         )
 
+    space = _deep_space if deep else _space
     return Written(
-        backend=backend, module=module, space=_space(features, backend, turned=turned),
-        render=render, does=_DOES.format(how=how),
+        backend=backend, module=module, space=space(features, backend, turned=turned),
+        render=render, does=_DEEP if deep else _DOES.format(how=how),
     )  # fmt: skip
 
 
-def _check_depth(module: Module, attention: Attention, most: int) -> None:
-    """Refuse heads that are known to be too deep; of others the kernel finds out when it runs."""
+def _depth(module: Module, attention: Attention) -> int:
+    """How deep heads are known to be, or 0; of others the kernel finds out when it runs."""
     names = [each.arg for each in module.forward.args.args]
     names = names if module.task.is_function else names[1:]
     shapes = dict(zip(names, _shapes(module), strict=False))
+    deepest = 0
     for text in (attention.q, attention.v):
         shape = shapes.get(text)
         try:
             depth = module.plain(ast.parse(shape[-1], mode="eval").body) if shape else None
         except NotRecognised:
             continue
-        if isinstance(depth, int) and depth > most:
-            raise NotRecognised(f"rules know heads of at most {most} elements")
+        deepest = max(deepest, depth) if isinstance(depth, int) else deepest
+    return deepest
 
 
 def _shapes(module: Module) -> list[tuple[str, ...] | None]:
@@ -126,4 +136,25 @@ def _space(features: frozenset[str], backend: str, *, turned: bool) -> Space:
         {"queries": "64", "keys": "128"}, {"stages": "3"},
         {"precision": "ieee", "queries": "64", "keys": "32"},
         {"programs": "528", "queries": "32", "warps": "4"},
+    ))  # fmt: skip
+
+
+def _deep_space(features: frozenset[str], backend: str, *, turned: bool) -> Space:
+    exact = ("fp16x3", "bf16x6", "ieee") if "softmax" in features else ("bf16x6", "ieee")
+    made = [
+        p.choice("precision", exact, "how float32 is multiplied; half precision goes as it is",
+                 safe="ieee"),
+        p.sized("queries", "128", "rows of a tile", "32", "64", "128"),
+        p.sized("columns", "128", "columns of a tile", "32", "64", "128"),
+        p.warps("8"),
+        p.sized("stages", "3", "steps in flight", "1", "2", "3", "4"),
+        p.sized("scores", "256", "MiB of scores at a time; few of them stay in the cache",
+                "32", "64", "256", "1024"),
+    ]  # fmt: skip
+    if turned:
+        made.append(p.choice("layout", ("tokens", "heads"),
+                             "heads side by side need not be turned afterwards"))  # fmt: skip
+    return p.a_space("attention", made, (
+        {}, {"scores": "32"}, {"queries": "64", "warps": "4"}, {"scores": "1024"},
+        {"precision": "bf16x6"}, {"stages": "2"}, {"precision": "ieee"},
     ))  # fmt: skip

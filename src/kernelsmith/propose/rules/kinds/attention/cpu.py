@@ -1,7 +1,7 @@
 """Attention as C++: a block of queries in cache, keys packed by blocks, softmax kept up online."""
 
 from kernelsmith.propose.rules import cpp_prelude as prelude
-from kernelsmith.propose.rules.kinds.attention.helpers import helpers
+from kernelsmith.propose.rules.kinds.attention.helpers import ON_PROCESSOR, helpers
 from kernelsmith.propose.rules.kinds.candidate import cpp_entries, cpp_library
 from kernelsmith.propose.rules.kinds.parameters import pragma
 from kernelsmith.propose.rules.kinds.registers import ALONG, REGISTERS, TURNED
@@ -120,7 +120,7 @@ def render_cpu(features: frozenset[str], chosen: Parameters) -> str:
     ) + prelude.SIMPLE + prelude.functions(needed, polynomial=chosen["math"] == "poly")  # fmt: skip
     text += REGISTERS + TURNED + ALONG.format(outputs="8") + _TILE + _kernel(features, chosen)
     text += cpp_entries(_arguments(features))
-    return cpp_library(text) + "\n\n\n" + _launch(features) + helpers(features, cpu=True)
+    return cpp_library(text) + "\n\n\n" + _launch(features) + helpers(features, ON_PROCESSOR, "RUN")
 
 
 def _arguments(features: frozenset[str]) -> list[tuple[str, str]]:

@@ -102,6 +102,10 @@ def multihead(layer, query, key, value):
 '''
 
 DTYPES = "(torch.float32, torch.bfloat16, torch.float16)"
+IN_REGISTERS = 256
+"""Elements of a head that a program on a GPU can keep for a block of queries."""
+DEEPEST = 16384
+ON_PROCESSOR = 1024
 
 
 def fitting(deepest: int, dtypes: str = DTYPES) -> str:
@@ -109,8 +113,8 @@ def fitting(deepest: int, dtypes: str = DTYPES) -> str:
     return _FITTING.format(dtypes=dtypes, deepest=deepest)
 
 
-def helpers(features: frozenset[str], *, cpu: bool) -> str:
+def helpers(features: frozenset[str], deepest: int, dtypes: str = DTYPES) -> str:
     """What else is called by ``forward``, and the checks."""
-    text = fitting(1024 if cpu else 256, "RUN" if cpu else DTYPES)
+    text = fitting(deepest, dtypes)
     text += _LIBRARY if "library" in features else ""
     return text + (_MULTIHEAD if "multihead" in features else "")

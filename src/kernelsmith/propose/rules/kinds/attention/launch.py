@@ -20,7 +20,7 @@ def launch_text(features: frozenset[str], chosen: Parameters) -> str:
         "    n0, n1, n2 = (*(1,) * (3 - len(batch)), *batch)",
         "    heads = n0 * n1 * n2",
         "    q, k, v = five(q), five(k), five(v)",
-        *_out(chosen),
+        *out_lines(chosen),
         "    BD = max(16, triton.next_power_of_2(depth))",
         "    BV = max(16, triton.next_power_of_2(width))",
         f"    BM = min({most}, max(16, triton.next_power_of_2(queries)))",
@@ -112,7 +112,8 @@ def called(head: str, arguments: list[str]) -> list[str]:
     return [head, *lines]
 
 
-def _out(chosen: Parameters) -> list[str]:
+def out_lines(chosen: Parameters) -> list[str]:
+    """Lines that make room for what comes out."""
     if chosen.get("layout") == "tokens":
         return [
             "    if len(batch) == 2:  # heads of a token side by side: turned already",

@@ -1,6 +1,6 @@
 """Attention as Triton: a block of queries walks over the keys, the softmax is kept up online."""
 
-from kernelsmith.propose.rules.kinds.attention.helpers import helpers
+from kernelsmith.propose.rules.kinds.attention.helpers import IN_REGISTERS, helpers
 from kernelsmith.propose.rules.kinds.attention.launch import called, launch_text
 from kernelsmith.propose.rules.space import Parameters
 
@@ -107,7 +107,7 @@ def render_kernels(features: frozenset[str], chosen: Parameters) -> str:
         text += _SPLIT + _kernel("attention", features, chosen, how="planes")
     text += _kernel("tiles", features, chosen, how="either" if planes else "tiles")
     text += _JOIN if "softmax" in features else ""
-    return text + launch_text(features, chosen) + helpers(features, cpu=False)
+    return text + launch_text(features, chosen) + helpers(features, IN_REGISTERS)
 
 
 def _start(name: str) -> str:
