@@ -127,6 +127,39 @@ def test_the_first_seed_is_right(pool, name):
     check(pool, TASKS[name][0], {})
 
 
+CONVOLUTIONS = {
+    "line": a_task("return F.gelu(self.conv(x)) + z", init="self.conv = nn.Conv1d(33, 70, 1)",
+                   names="x, z", inputs="torch.randn(2, 33, 150), torch.randn(70, 1)"),
+    "plane": a_task("return self.conv(x)", inputs="torch.randn(2, 48, 9, 17)",
+                    init="self.conv = nn.Conv2d(48, 40, kernel_size=(1, 1), bias=False)"),
+    "space": a_task("return torch.relu(self.conv(x))", inputs="torch.randn(1, 32, 3, 5, 7)",
+                    init="self.conv = nn.Conv3d(32, 64, 1, stride=1, padding=0)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_of_one_point_is_a_product_in_what_eager_computes_it_in(pool, name):
+    task = CONVOLUTIONS[name]
+    found = product_family(task)
+    source = found.source(found.space.defaults)
+    assert "if torch.backends.cudnn.allow_tf32 == True:" in source
+    assert "TF32, as the library's" in source
+    off, _ = pool.submit(error, source, task.source).result()
+    assert 2e-5 < off < 6e-4  # to the nearest TF32, which halves would not be
+    check(pool, task, {"product": "tiles", "precision": "ieee"})
+
+
+@pytest.mark.parametrize("layer", [
+    "nn.Conv2d(48, 40, 3, padding=1)", "nn.Conv2d(48, 40, 1, stride=2)",
+    "nn.Conv2d(48, 40, 1, padding=1)", "nn.Conv2d(48, 48, 1, groups=2)",
+    "nn.Conv2d(48, 40, (1, 3))",
+])  # fmt: skip
+def test_other_convolutions_are_no_products(layer):
+    with pytest.raises(NotRecognised, match="of one point"):
+        product_family(a_task("return self.conv(x)", init=f"self.conv = {layer}",
+                              inputs="torch.randn(2, 48, 9, 17)"))  # fmt: skip
+
+
 @pytest.mark.parametrize("chosen", [
     {"product": "tiles", "precision": "ieee"}, {"product": "tiles", "precision": "tf32x3"},
     {"product": "planes", "product_tile": "64x64x64", "split_k": "2"}, {"product": "mixed"},

@@ -117,6 +117,10 @@ def seeds(
     wanted = list(SEEDS)
     mixed = (("product", "mixed"),)
     wanted.insert(1 if min(largest.m, largest.n) <= SKINNY else 6, mixed)
+    if largest.tf32:
+        # As exact as eager is, and no more: plain TF32.
+        tiles = ("product", "tiles")
+        wanted[1:1] = [(tiles,), (tiles, ("product_tile", "128x64x32"))]
     defaults = {each.name: each.default for each in parameters(products, chip)}
     fitting = [
         tuple((name, value) for name, value in seed if defaults[name] != value) for seed in wanted
@@ -125,15 +129,27 @@ def seeds(
     return tuple(dict.fromkeys(fitting))
 
 
+def _moved_us(product: Product, chip: Chip) -> float:
+    """What it takes to read both operands and write C once."""
+    p = product
+    each = 2 if p.dtype in HALF else 4
+    return each * (_apart(p) + p.batch * p.m * p.n) / (BYTES * chip.memory)
+
+
+def _apart(product: Product) -> int:
+    """Elements of both operands."""
+    p = product
+    a, b = (1 if by == 0 else p.batch for by in (p.a[0], p.b[0]))
+    return (a * p.m + b * p.n) * p.k
+
+
 def expected_us(product: Product, way: str, chip: Chip = H200) -> float:
     """What a product is expected to take: ``library``, ``tiles`` or ``planes``."""
     p = product
-    apart = (1 if p.a[0] == 0 else p.batch) * p.m * p.k
-    apart += (1 if p.b[0] == 0 else p.batch) * p.n * p.k
-    speed = BYTES * chip.memory
-    moved = (2 if p.dtype in HALF else 4) * (apart + p.batch * p.m * p.n) / speed
+    moved = _moved_us(p, chip)
     if way == "planes":
-        return 8 * apart / speed + max(p.work / (_PLANES * chip.tensor), moved) + _EXTRA_US
+        split = 8 * _apart(p) / (BYTES * chip.memory)
+        return split + max(p.work / (_PLANES * chip.tensor), moved) + _EXTRA_US
     rate = _LIBRARY * chip.plain if way == "library" else _TILES * chip.tensor
     if p.dtype in HALF:
         rate = _HALVES * chip.tensor
@@ -152,6 +168,11 @@ def best_way(product: Product, *, fused: bool, chip: Chip = H200) -> str:
         return "tiles"
     if min(p.m, p.n) < 32 or p.k < 16:
         return "library"
+    if p.tf32 and not fused:
+        # A tile reads and writes what it needs and no more, whatever the layout; the library's
+        # convolutions bring channels side by side first.
+        bound = p.flop / (4 * _TILES * chip.tensor) <= _moved_us(p, chip)
+        return "tiles" if bound else "library"
     if p.dtype in HALF or p.tf32:
         return "tiles" if fused else "library"
     ways = ("tiles", "library") if p.beside_tf32 else ("planes", "tiles")
@@ -224,10 +245,11 @@ def _automatic(product: Product, precision: str, planes: str, chip: Chip) -> Sch
             p, Schedule(precision=precision, planes="once", bm=bm, bn=bn, bk=deep, warps=warps,
                         stages=stages, descriptors=large and chip.descriptors), chip
         )  # fmt: skip
-    large = wide >= 2 * chip.processors and p.k > 64
+    # TF32 is bound by memory where k is small: an operand is read once for all rows of a tile.
+    large = wide >= 2 * chip.processors and (p.k > 64 or precision == "tf32")
     bm, bn, warps = (128, 128, 8) if large else (64, 64, 4)
     bm, bn = min(bm, max(16, power_above(p.m))), min(bn, max(16, power_above(p.n)))
-    deep = 64 if precision == "native" else 32
+    deep = 64 if precision == "native" or (precision == "tf32" and p.k <= 64) else 32
     deep = min(deep, max(16, power_above(p.k)))
     return _divided(
         p, Schedule(precision=precision, bm=bm, bn=bn, bk=deep, warps=warps, stages=3), chip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from string import ascii_letters
 
-from kernelsmith.propose.rules.compiler.call import Viewed
+from kernelsmith.propose.rules.compiler.call import Library, Listed, Named, Viewed
 from kernelsmith.propose.rules.graph import NotRecognised
 
 
@@ -40,6 +40,8 @@ class Factors:
     n: int
     shape: tuple[int, ...]
     """Of the result, dense."""
+    library: Library | None = None
+    """The library's step for it into ``buf0``, where that is no product of matrices."""
 
 
 def dense(shape: Sequence[int]) -> tuple[int, ...]:
@@ -60,6 +62,32 @@ def multiplied(a: Factor, b: Factor) -> Factors:
     if ranks[0] == ranks[1] >= 3:
         return contracted(a, b, f"{letters}Y,{letters[:-1]}YZ->{letters}Z")
     raise NotRecognised("rules know products of matrices, or of two rows of them")
+
+
+def convolved(x: Factor, weight: Factor, bias: str | None) -> Factors:
+    """A convolution with a kernel of one point: the weight times the channels of all pixels.
+
+    Raises:
+        NotRecognised: It is of another form.
+    """
+    space = x.shape[2:]
+    if len(x.shape) != len(weight.shape) or x.shape[1] != weight.shape[1] or set(
+        weight.shape[2:]
+    ) != {1}:  # fmt: skip
+        raise NotRecognised("rules know convolutions of one point as products here")
+    shape = (x.shape[0], weight.shape[0], *space)
+    ones, none = (Listed(items=(each,) * len(space)) for each in (1, 0))
+    step = Library(
+        target="torch.convolution", operands=(Named(name=x.name), Named(name=weight.name)),
+        keywords=(("stride", ones), ("padding", none), ("dilation", ones), ("transposed", False),
+                  ("output_padding", none), ("groups", 1),
+                  ("bias", None if bias is None else Named(name=bias))),
+        result="buf0", shape=shape, stride=dense(shape),
+    )  # fmt: skip
+    a, b = (Viewed(name=each.name, shape=each.shape, stride=each.stride) for each in (weight, x))
+    return Factors(
+        a=a, b=b, batch=x.shape[0], m=weight.shape[0], n=math.prod(space), shape=shape, library=step
+    )
 
 
 def contracted(a: Factor, b: Factor, text: str) -> Factors:

@@ -201,6 +201,7 @@ class _Rewriter:
         self._steps: dict[int, Sequence[Step]] = {}
         self._kernels: list[Kernel] = []
         self._descriptors = False
+        self._conditions = dict(call.conditions)
 
     def take(self, number: int, site: Site, schedule: Schedule) -> None:
         """Replace one product, and the launch that is fused into it."""
@@ -220,6 +221,8 @@ class _Rewriter:
             late = isinstance(step, Drop) and step.name in needed
             (after if late else before).append(step)
             self._steps[at] = ()
+        if schedule.precision == "tf32":
+            self._conditions["torch.backends.cudnn.allow_tf32"] = "True"
         if schedule.descriptors:
             self._descriptors = True
             before.append(
@@ -241,7 +244,7 @@ class _Rewriter:
         if self._descriptors:
             prelude = f"{prelude}\n\n\n{_SCRATCH}" if prelude else _SCRATCH
         return replace(
-            call, steps=tuple(steps), prelude=prelude,
+            call, steps=tuple(steps), prelude=prelude, conditions=tuple(self._conditions.items()),
             kernels=tuple(each for each in kernels if each.name in launched),
         )  # fmt: skip
 

@@ -8,7 +8,12 @@ from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart, triton_candidate
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.products.choose import best_way, parameters, seeds
+from kernelsmith.propose.rules.products.choose import (
+    best_way,
+    parameters,
+    scheduled,
+    seeds,
+)
 from kernelsmith.propose.rules.products.product import Product
 from kernelsmith.propose.rules.products.replace import library_share, product_sites, replaced
 from kernelsmith.propose.rules.products.written import written_products
@@ -20,6 +25,7 @@ _PRECISION = {
     "bf16x3": "three bfloat16 products, of about 16 bits",
     "tf32x3": "three TF32 products of split operands",
     "ieee": "plain float32",
+    "tf32": "TF32, as the library's convolutions",
 }
 
 
@@ -66,19 +72,27 @@ class ProductFamily:
             replace(each, call=call)
             for each, call in zip(self._shaped, named_apart(calls), strict=True)
         ]
+        words = self.words(chosen)
         return triton_candidate(
             self._task, changed, header=self._space.header(chosen),
-            words=f"{self.words(chosen).capitalize()}.", launches={}, origin="from its source",
+            words=f"{words[0].upper()}{words[1:]}.", launches={}, origin="from its source",
         )  # fmt: skip
 
     def words(self, chosen: Parameters) -> str:
         """What this choice tries and why it may be faster, in one sentence."""
-        how = _PRECISION.get(chosen.get("precision", ""), "half precision")
+        how = _PRECISION.get(self._precision(chosen), "half precision")
         text = f"products in kernels of their own: {how}"
         if chosen["product_epilogue"] == "fused":
             text += ", with what follows computed before the result is stored"
         changed = self._space.differing(chosen)
         return f"{text}; {changed}" if changed else text
+
+    def _precision(self, chosen: Parameters) -> str:
+        """What the largest product is computed in."""
+        found = max((p for one in self._shaped for p in _products(one.call)), key=lambda p: p.flop)
+        fused = chosen["product_epilogue"] == "fused"
+        made = scheduled(found, chosen, leading=False, fused=fused, chip=self._chip)
+        return chosen.get("precision", "") if made is None else made.precision
 
 
 def _products(call: Call) -> list[Product]:

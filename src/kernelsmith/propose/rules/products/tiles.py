@@ -54,6 +54,7 @@ def tile_text(
     lines += [
         f"        a = tl.load(at_a{_masked(masks_a)})",
         f"        b = tl.load(at_b{_masked(masks_b)})",
+        *(_nearest("a") + _nearest("b") if s.precision == "tf32" else ()),
         f"        total = tl.dot(a, b, total{how})",
         f"        at_a += {s.bk * p.a[2]}",
         f"        at_b += {s.bk * p.b[1]}",
@@ -136,6 +137,13 @@ def place_lines(product: Product, schedule: Schedule, number: str) -> list[str]:
         f"m0 = (above + {number} % {group * tiles_n} % size) * BM",
         f"n0 = {number} % {group * tiles_n} // size * BN",
     ]
+
+
+def _nearest(name: str) -> list[str]:
+    """To TF32, as the library rounds: tensor cores cut off what is below. NaN stays NaN."""
+    bits = f"(({name}.to(tl.uint32, bitcast=True) + 0x1000) & 0xFFFFE000)"
+    near = f"{bits}.to(tl.float32, bitcast=True)"
+    return [f"        {name} = tl.where({name} == {name}, {near}, float('nan'))"]
 
 
 def _k_range(product: Product, schedule: Schedule) -> list[str]:

@@ -34,12 +34,14 @@ from kernelsmith.propose.rules.products.factors import (
     Factor,
     Factors,
     contracted,
+    convolved,
     dense,
     multiplied,
 )
 from kernelsmith.propose.rules.source import Module, read_module
 
 _PRODUCTS = {"matmul", "mm", "bmm"}
+_CONVOLUTIONS = {"Conv1d", "Conv2d", "Conv3d"}
 _TYPES = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 _OTHER_TYPE = re.compile(r"dtype|half|double|float64|float16|complex")
 _LAYS_ANEW = {"T", "mT", "t", "transpose", "permute", "expand", "movedim", "swapaxes", "as_strided"}
@@ -100,6 +102,8 @@ class _Reading:
             Library(target=f"torch.{'bmm' if factors.batch else 'mm'}", out="buf0",
                     operands=(factors.a, factors.b)),
         ]  # fmt: skip
+        if factors.library is not None:
+            steps, shape = [factors.library], factors.shape
         kernels: tuple[Kernel, ...] = ()
         if read.nodes[read.output].text != _PRODUCT:
             kernel, operands = self._behind(read)
@@ -188,7 +192,28 @@ class _Reading:
             held = plain_of(settings.get("bias", True)) is not False
             bias = self._argument(f"{expr.text}.bias", wide[:1]).name if held else None
             return multiplied(self._factor(args[0]), weight.turned(0, 1)), bias
+        if expr.op == "layer" and settings.get("kind") in _CONVOLUTIONS and len(args) == 1:
+            return self._convolution(expr), None
         return None
+
+    def _convolution(self, expr: Expr) -> Factors:
+        """A layer whose kernel is one point."""
+        given = dict(expr.settings)
+        sizes = [plain_of(given.get(each)) for each in ("out_channels", "in_channels")]
+        size, stride, padding, groups = (
+            plain_of(given.get(name, usual)) for name, usual in
+            (("kernel_size", None), ("stride", 1), ("padding", 0), ("groups", 1))
+        )  # fmt: skip
+        if not all(isinstance(each, int) for each in sizes) or groups != 1 or any(
+            not _all(each, value) for each, value in ((size, 1), (stride, 1), (padding, 0))
+        ):  # fmt: skip
+            raise NotRecognised("rules know convolutions of one point as products here")
+        ones = (1,) * int(str(given["kind"])[4])
+        weight = self._argument(f"{expr.text}.weight", (*sizes, *ones))
+        bias = None
+        if plain_of(given.get("bias", True)) is not False:
+            bias = self._argument(f"{expr.text}.bias", (sizes[0],)).name
+        return convolved(self._tensor(expr.args[0]), weight, bias)
 
     def _factor(self, value: Value) -> Factor:
         match value:
@@ -382,6 +407,12 @@ def _place(shape: tuple[int, ...], out: tuple[int, ...]) -> str:
             text += f" % {size}"
         terms.insert(0, text if by == 1 else f"{text} * {by}")
     return terms[0] if len(terms) == 1 else " + ".join(f"({each})" for each in terms)
+
+
+def _all(given: object, value: int) -> bool:
+    """Whether a setting is this number, in every dimension."""
+    several = given if isinstance(given, tuple) else (given,)
+    return all(type(each) is int and each == value for each in several)
 
 
 def _lays_anew(maker: ast.expr) -> bool:
