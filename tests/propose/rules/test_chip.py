@@ -59,7 +59,7 @@ def test_speeds_are_relative_to_an_h200():
     assert chip.plain == pytest.approx(19.5 / 67)
     assert chip.tensor == pytest.approx(312 / 989)
     assert chip_of(a_gpu("NVIDIA GeForce RTX 4090")).plain == pytest.approx(128 / 132)
-    assert peaks_of(H200) == Peaks()
+    assert peaks_of(H200) == Peaks(own=H200)
     assert peaks_of(chip).products_per_s == pytest.approx(51e12 * 19.5 / 67)
 
 

@@ -2,9 +2,12 @@
 
 import ast
 
+import pytest
+
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.propose.rules.chip import Chip
 from kernelsmith.propose.rules.rewrite.build import Build
-from kernelsmith.propose.rules.rewrite.cost import Peaks, cost_us
+from kernelsmith.propose.rules.rewrite.cost import Peaks, cost_us, peaks_of
 from kernelsmith.propose.rules.rewrite.graph import NONE, Arena
 from kernelsmith.propose.rules.rewrite.search import replay, search
 from kernelsmith.propose.rules.rewrite.shrink import Recipe, shrunk
@@ -64,6 +67,32 @@ def test_what_was_found_for_one_size_is_found_again_for_another():
     assert again is not None
     assert set(again.names) == set(found.names)
     assert not any(small[n].op == "conv" for n in small.reachable(again.roots))
+
+
+def test_float32_products_count_as_what_our_own_reach():
+    own = peaks_of(Chip())
+    b, y = a_linear(4096, 4096, 4096)
+    assert cost_us(b.arena, (y,), own) < 0.4 * cost_us(b.arena, (y,), H200)
+    b, y = a_linear(4096, 4096, 16)  # left to the library
+    assert cost_us(b.arena, (y,), own) == pytest.approx(cost_us(b.arena, (y,), H200), abs=3)
+
+
+def test_products_beside_a_convolution_in_tf32_are_not_split_into_planes():
+    own = peaks_of(Chip())
+    b, y = a_linear(4096, 4096, 4096)
+    x, w = b.input("c", (1, 8, 4, 4), "float32"), b.weight("self.c", (8, 8, 1, 1), "float32")
+    conv = b.conv(x, w, NONE, stride=(1, 1), padding=(0, 0), dilation=(1, 1))
+    assert cost_us(b.arena, (y, conv), own) > 2 * cost_us(b.arena, (y,), own)
+
+
+def test_of_a_product_whose_triangle_is_kept_half_is_multiplied():
+    own = peaks_of(Chip())
+    b = Build(Arena())
+    y = b.matmul(*(b.input(name, (4096, 4096), "float32") for name in "ac"))
+    lower, upper = b.tril(y), b.tril(y, upper=True)
+    whole, half, both = (cost_us(b.arena, each, own) for each in ((y,), (lower,), (lower, upper)))
+    assert half < 0.65 * whole
+    assert both > whole
 
 
 SOURCE = """

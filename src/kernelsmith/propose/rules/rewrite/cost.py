@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kernelsmith.propose.rules.chip import Chip
+from kernelsmith.propose.rules.products.choose import best_way, expected_us
+from kernelsmith.propose.rules.products.product import Product, Triangle
 from kernelsmith.propose.rules.rewrite.graph import (
     LEAVES,
     NONE,
@@ -19,6 +21,7 @@ _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int16": 2, "in
           "uint8": 1, "bool": 1}  # fmt: skip
 _FUSED = POINTWISE | VIEWS | {"batch_norm"}
 """Fused into what reads it: elementwise work, views, and batch norm in eval mode."""
+_CONVOLUTIONS = ("conv", "conv_transpose")
 _NORMS = {"softmax", "log_softmax", "group_norm", "layer_norm", "instance_norm"}
 _COSTLY = {"exp", "log", "sigmoid", "tanh", "gelu", "silu", "mish", "erf", "softplus", "sin", "cos",
            "elu", "selu", "logsigmoid", "log1p", "expm1"}  # fmt: skip
@@ -40,11 +43,13 @@ class Peaks:
     bias_is_free: bool = False
     """Whether a convolution adds its bias itself; on a GPU it is a pass over the result, unless
     elementwise work comes next."""
+    own: Chip | None = None
+    """The GPU whose float32 products are our own where they are expected to be faster."""
 
 
 def peaks_of(chip: Chip) -> Peaks:
-    """What another GPU can do, by how it compares with an H200."""
-    known = Peaks()
+    """What a GPU can do with the rules' own products, by how it compares with an H200."""
+    known = Peaks(own=chip)
     return replace(
         known, bytes_per_s=known.bytes_per_s * chip.memory,
         products_per_s=known.products_per_s * chip.plain,
@@ -71,15 +76,21 @@ def cost_us(arena: Arena, roots: Iterable[int], peaks: Peaks) -> float:
     roots = tuple(roots)
     order = arena.reachable(roots)
     users = arena.users(roots)
-    kept = {n for n in order if _is_kept(arena, n, users.get(n, []), n in roots)}
+    written = {n for n in order if _is_kept(arena, n, users.get(n, []), n in roots)}
     total = 0.0
+    coarse = any(arena[each].op in _CONVOLUTIONS and arena[each].dtype == "float32"
+                 for each in order)  # fmt: skip
     for number in order:
         node = arena[number]
-        if number not in kept or node.op in LEAVES - {"full"}:
+        if number not in written or node.op in LEAVES - {"full"}:
             continue
-        sources, work = _sources(arena, number, kept)
+        sources, work = _sources(arena, number, written)
         moved = _bytes(node) + sum(_bytes(arena[each]) for each in sources) * _passes(node)
-        seconds = max(moved / peaks.bytes_per_s, _operations(arena, node) / _rate(node, peaks))
+        kept = None if number in roots else _triangle([arena[each] for each in users[number]])
+        computing = _own_seconds(arena, node, peaks, exact=not coarse, kept=kept)
+        if computing is None:
+            computing = _operations(arena, node) / _rate(node, peaks)
+        seconds = max(moved / peaks.bytes_per_s, computing)
         if _adds_bias(arena, node, users.get(number, []), number in roots, peaks):
             seconds += 2 * _bytes(node) / peaks.bytes_per_s
         total += seconds * 1e6 + work / peaks.pointwise_per_s * 1e6 + peaks.launch_us
@@ -89,7 +100,7 @@ def cost_us(arena: Arena, roots: Iterable[int], peaks: Peaks) -> float:
 def _adds_bias(
     arena: Arena, node: Node, users: list[int], root: bool, peaks: Peaks
 ) -> bool:  # fmt: skip
-    if node.op not in ("conv", "conv_transpose") or node.inputs[2] == NONE or peaks.bias_is_free:
+    if node.op not in _CONVOLUTIONS or node.inputs[2] == NONE or peaks.bias_is_free:
         return False
     return root or any(_reads_memory(arena, each) for each in users)
 
@@ -150,7 +161,7 @@ def _passes(node: Node) -> float:
     """How often the inputs are read: statistics first, then the values."""
     if node.op in ("group_norm", "instance_norm", "layer_norm", "softmax", "log_softmax", "var"):
         return 2.0 if node.op != "var" else 1.0
-    if node.op in ("conv", "conv_transpose"):
+    if node.op in _CONVOLUTIONS:
         return 1.5
     return 1.0
 
@@ -167,9 +178,45 @@ def _rate(node: Node, peaks: Peaks) -> float:
             return peaks.half_per_s
         if node.dtype == "float64":
             return peaks.products_per_s / 2
-        convolution = node.op in ("conv", "conv_transpose")
+        convolution = node.op in _CONVOLUTIONS
         return peaks.convolutions_per_s if convolution else peaks.products_per_s
     return peaks.pointwise_per_s
+
+
+def _triangle(users: list[Node]) -> Triangle | None:
+    """The triangle that all who read something keep of it."""
+    kept = {
+        Triangle(lower=each.op == "tril", by=each.integer("diagonal"))
+        if each.op in ("tril", "triu") else None
+        for each in users
+    }  # fmt: skip
+    return kept.pop() if len(kept) == 1 else None
+
+
+def _own_seconds(
+    arena: Arena, node: Node, peaks: Peaks, *, exact: bool, kept: Triangle | None
+) -> float | None:
+    """What a float32 product takes by whoever should compute it; ``None`` of all else.
+
+    Beside a convolution in TF32 (not ``exact``) it is not split into planes.
+    """
+    if peaks.own is None or node.dtype != "float32" or node.op not in ("linear", "matmul"):
+        return None
+    a, b = (arena.shape(each) for each in node.inputs[:2])
+    if 0 in (*a, *b):
+        return None
+    if node.op == "linear":
+        b = b[::-1]
+    m, k, n = (a[-2] if len(a) > 1 else 1), a[-1], (b[-1] if len(b) > 1 else 1)
+    batch = node.size // (m * n)
+    if len(b) <= 2:
+        m, batch = m * batch, 1
+    found = Product(
+        batch=batch, m=m, n=n, k=k, a=(m * k if len(a) > 2 else 0, k, 1), b=(k * n, n, 1),
+        c=(m * n, n, 1), beside_tf32=not exact, kept=kept if kept and m == node.shape[-2] else None,
+    )  # fmt: skip
+    way = best_way(found, fused=False, chip=peaks.own)
+    return expected_us(found, way, peaks.own) * 1e-6
 
 
 def _operations(arena: Arena, node: Node) -> float:
