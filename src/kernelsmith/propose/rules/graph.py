@@ -266,3 +266,31 @@ def is_floating(nodes: Sequence[Node], number: int) -> bool:
             return node.op == "div"
     args = node.args[1:] if node.kind is Kind.SELECT else node.args
     return any(is_floating(nodes, each) for each in args)
+
+
+def check_result(nodes: Sequence[Node], output: int, full: Sequence[str], *, behind: bool) -> None:
+    """Insist that templates over rows can give this result; ``behind``: of a library's product.
+
+    Raises:
+        NotRecognised: They cannot.
+    """
+    after: set[int] = set()
+    for number, node in enumerate(nodes):
+        if node.kind is Kind.TOTAL or after & set(node.args):
+            after.add(number)
+            if node.shape is not Shape.SCALAR:
+                raise NotRecognised("rules do not know a sum over everything that is used again")
+    if not full:
+        raise NotRecognised("rules find no tensor that is computed over")
+    if nodes[output].kind is Kind.INPUT:
+        raise NotRecognised(
+            "rules leave products to the library and find nothing behind this one to fuse"
+            if behind
+            else "rules find nothing to compute"
+        )
+    if nodes[output].shape is Shape.COLUMN or (
+        nodes[output].shape is Shape.SCALAR and output not in after
+    ):
+        raise NotRecognised("rules do not know an output that does not depend on the inputs")
+    if not is_floating(nodes, output):
+        raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")

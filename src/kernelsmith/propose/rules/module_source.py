@@ -4,6 +4,7 @@ import ast
 import copy
 
 from kernelsmith.propose.rules.graph import Graph, Shape
+from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.source import Module
 
@@ -50,16 +51,25 @@ def _imports(module: Module) -> list[str]:
 def _body(module: Module, graph: Graph, launch: list[str]) -> str:
     task = module.task
     arguments = ast.unparse(module.forward.args)
-    lines = "\n".join(_indent(_prepared(graph) + launch, 4 if task.is_function else 8))
+    made = [*_modes(module), *_prepared(graph), *launch]
+    lines = "\n".join(_indent(made, 4 if task.is_function else 8))
     if task.is_function:
         around = _around(module, [module.forward.args, *_texts(graph)])
         return f"{around}def {task.entry}({arguments}):\n{lines}"
-    made = _class(module)
-    around = _around(module, [made, module.forward.args, *_texts(graph)])
+    own = _class(module)
+    around = _around(module, [own, module.forward.args, *_texts(graph)])
     forward = f"    def forward({arguments}):\n{lines}"
-    return f"{around}{ast.unparse(made)}\n\n{forward}" if made.body else (
-        f"{around}class ModelNew({', '.join(map(ast.unparse, made.bases))}):\n{forward}"
+    return f"{around}{ast.unparse(own)}\n\n{forward}" if own.body else (
+        f"{around}class ModelNew({', '.join(map(ast.unparse, own.bases))}):\n{forward}"
     )  # fmt: skip
+
+
+def _modes(module: Module) -> list[str]:
+    """Lines that insist on what dropout needs in order to do nothing."""
+    return [
+        line for path in evaluated(module)
+        for line in (f"if {path}.training:", f'    raise ValueError("{path} is in training")')
+    ]  # fmt: skip
 
 
 def _indent(lines: list[str], by: int) -> list[str]:

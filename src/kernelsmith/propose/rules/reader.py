@@ -12,8 +12,16 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
-    is_floating,
+    check_result,
     pruned,
+)
+from kernelsmith.propose.rules.idle import (
+    check_number,
+    is_idle,
+    is_sequence,
+    layers_of,
+    number_in,
+    undropped,
 )
 from kernelsmith.propose.rules.names import TAKEN
 from kernelsmith.propose.rules.operators import Operators
@@ -54,7 +62,7 @@ class _Reader:
         nodes, output = pruned(self.build.nodes, self.node(result))
         prefix = self._needed(nodes)
         full = [n.text for n in nodes if n.kind is Kind.INPUT and n.shape is Shape.FULL]
-        _check(nodes, output, full, prefix)
+        check_result(nodes, output, full, behind=bool(prefix))
         self._check_inputs(nodes)
         return Graph(
             nodes=nodes, output=output, trailing=self._trailing or 1, prefix=prefix,
@@ -225,6 +233,9 @@ class _Reader:
             return Late(text=path)
 
     def _layer(self, path: str, kind: str, made: ast.Call) -> Layer:
+        if is_sequence(kind):
+            parts = [self._layer(*each) for each in layers_of(self.module, path, made)]
+            return Layer(path=path, kind=kind, settings={each.path: each for each in parts})
         names = LAYERS.get(kind.removeprefix("torch.nn."), ("", ""))[1].split()
         names = {
             "torch.nn.Linear": ["inputs", "outputs", "bias"],
@@ -239,7 +250,7 @@ class _Reader:
                 settings[name] = self.module.plain(value)
             except NotRecognised:
                 settings[name] = Late(text=f"{path}.{name}")
-        if len(made.args) > len(names):
+        if len(made.args) > len(names) and not is_idle(self.module, kind):
             raise NotRecognised(f"rules do not know {kind}")
         return Layer(path=path, kind=kind, settings=settings)
 
@@ -319,6 +330,12 @@ class _Reader:
         raise NotRecognised("rules do not know this use of a shape")
 
     def _call(self, node: ast.Call) -> Value:
+        if (kept := undropped(self.module, node)) is not None:
+            return self._value(kept)
+        if (number := number_in(self.module, node)) is not None:
+            value = self._value(number)
+            check_number(value, value.known if isinstance(value, Late) else None)
+            return Tensor(node=self.node(value))
         args = [self._value(each) for each in node.args]
         keywords = {RENAMED.get(k.arg, k.arg): self._value(k.value) for k in node.keywords if k.arg}
         dotted = self.module.dotted(node.func)
@@ -386,6 +403,13 @@ class _Reader:
 
     def _call_layer(self, layer: Layer, args: list[Value], keywords: Mapping[str, Value]) -> Value:
         short = layer.kind.removeprefix("torch.nn.")
+        if is_sequence(layer.kind):
+            for part in layer.settings.values():
+                assert isinstance(part, Layer)
+                args = [self._call_layer(part, args, {})]
+            return args[0]
+        if is_idle(self.module, layer.kind) and len(args) == 1:
+            return args[0]
         if short in LAYERS:
             return self._call_known(LAYERS[short][0], args, {**layer.settings, **keywords})
         given: dict[str, Value] = {}
@@ -450,31 +474,6 @@ class _Reader:
         self._prefix.append((name, text))
         node = self.build.add(Node(kind=Kind.INPUT, text=name, shape=Shape.FULL))
         return Tensor(node=node)
-
-
-def _check(
-    nodes: tuple[Node, ...], output: int, full: list[str], prefix: tuple[tuple[str, str], ...]
-) -> None:
-    after: set[int] = set()
-    for number, node in enumerate(nodes):
-        if node.kind is Kind.TOTAL or after & set(node.args):
-            after.add(number)
-            if node.shape is not Shape.SCALAR:
-                raise NotRecognised("rules do not know a sum over everything that is used again")
-    if not full:
-        raise NotRecognised("rules find no tensor that is computed over")
-    if nodes[output].kind is Kind.INPUT:
-        raise NotRecognised(
-            "rules leave products to the library and find nothing behind this one to fuse"
-            if prefix
-            else "rules find nothing to compute"
-        )
-    if nodes[output].shape is Shape.COLUMN or (
-        nodes[output].shape is Shape.SCALAR and output not in after
-    ):
-        raise NotRecognised("rules do not know an output that does not depend on the inputs")
-    if not is_floating(nodes, output):
-        raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")
 
 
 def _shape(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Shape:

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.trace import safe_name
 from kernelsmith.propose.rules.lineage import delegates
 from kernelsmith.propose.rules.source import Module
@@ -127,7 +128,8 @@ def _body(module: Module, parts: Parts) -> str:
     plain = f"plain({passed})" if task.is_function else f"self.plain({passed})"
     if parts.fits:
         # The reference, for what the kernel is not made for.
-        inner += [f"if not ({_joined(parts.fits)}):", f"    return {plain}"]
+        modes = [f"not {path}.training" for path in evaluated(module)]
+        inner += [f"if not ({_joined([*parts.fits, *modes])}):", f"    return {plain}"]
     inner += parts.launch
     kept, made = [], copy.deepcopy(module.tree)
     for node in made.body:

@@ -46,6 +46,8 @@ class Lowering:
             settings = {RENAMED.get(key, key): value for key, value in settings.items()}
         if name == "prod":
             return self._product(args, settings)
+        if name in ("squeeze", "unsqueeze"):
+            return self._resized(name, args, settings)
         if name not in FUNCTIONS:
             raise NotRecognised(f"rules do not know {name} here")
         known = FUNCTIONS[name]
@@ -59,6 +61,19 @@ class Lowering:
         self.check_row(self._read(given["dim"]))
         keep = bool(given.get("keepdim"))
         return self.build.reduce("prod", self.node(self._read(given["x"])), keep=keep)
+
+    def _resized(self, name: str, args: list[Value], settings: dict[str, Value]) -> int:
+        """The reduced dimension dropped or put back; it is counted as in the whole tensor."""
+        given = dict(zip(("x", "dim"), args, strict=False)) | settings
+        if set(given) != {"x", "dim"} or len(args) > 2:
+            raise NotRecognised(f"rules do not know these arguments of {name}")
+        node = self.node(self._read(given["x"]))
+        shapes = (Shape.ROW, Shape.SQUEEZED)
+        before, after = shapes if name == "squeeze" else shapes[::-1]
+        if self.build.shape(node) is not before:
+            raise NotRecognised(f"rules do not know {name} here")
+        self.check_row(self._read(given["dim"]))
+        return self.build.view(node, after)
 
     def _read(self, value: Value) -> Read:
         if isinstance(value, Expr):

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from kernelsmith.propose.rules.functions import LAYERS, RENAMED
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.idle import (
+    check_number,
+    is_idle,
+    is_sequence,
+    layers_of,
+    number_in,
+    undropped,
+)
 from kernelsmith.propose.rules.kinds.inputs import Inputs
 from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes
 
@@ -17,6 +25,8 @@ _OPERATORS = {
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floordiv": "//"}
 _PAIRS = ("max", "min", "topk", "sort", "kthvalue", "median")
 """Functions that give values and indices."""
+_EXTREMES = ("max", "min")
+"""Over a dimension, or of two tensors."""
 _CONVOLUTION = "in_channels out_channels kernel_size stride padding dilation groups bias"
 _POOL = "kernel_size stride padding"
 _LAYERS = {
@@ -287,6 +297,12 @@ class _Tracer:
             return Expr("number", text=path)
 
     def _layer(self, path: str, kind: str, made: ast.Call) -> Expr:
+        if is_sequence(f"torch.nn.{kind}"):
+            inner = layers_of(self._module, path, made)
+            parts = [self._layer(at, each.rpartition(".")[2], by) for at, each, by in inner]
+            return Expr("layer", tuple(parts), (("kind", kind),), text=path)
+        if is_idle(self._module, f"torch.nn.{kind}"):
+            return Expr("layer", settings=(("kind", kind),), text=path)
         names = _LAYERS.get(kind) or LAYERS.get(kind, ("", ""))[1]
         if len(made.args) > len(names.split()):
             raise NotRecognised(f"rules do not know torch.nn.{kind}")
@@ -308,24 +324,50 @@ class _Tracer:
             (RENAMED.get(k.arg, k.arg), self._value(k.value)) for k in node.keywords if k.arg
         )
 
+    def _through(
+        self, layer: Expr, args: tuple[Value, ...], keywords: tuple[tuple[str, Value], ...]
+    ) -> Value:
+        """What a layer makes of what it is given."""
+        kind = f"torch.nn.{layer.setting('kind')}"
+        if is_sequence(kind) and len(args) == 1:
+            for each in layer.args:
+                assert isinstance(each, Expr)
+                args = (self._through(each, args, ()),)
+            return args[0]
+        if is_idle(self._module, kind) and len(args) == 1:
+            return args[0]
+        return Expr("layer", args, layer.settings + keywords, text=layer.text)
+
     def _call(self, node: ast.Call) -> Value:
+        if (kept := undropped(self._module, node)) is not None:
+            return self._value(kept)
+        if (number := number_in(self._module, node)) is not None:
+            value = self._value(number)
+            check_number(value, value.known if isinstance(value, Expr) else None)
+            return value
         args, keywords = self._arguments(node), self._keywords(node)
         dotted = self._module.dotted(node.func)
+        given = [node.func.value, *node.args] if dotted is None and isinstance(
+            node.func, ast.Attribute) else node.args  # fmt: skip
+        by_number = len(given) == 2 and number_in(self._module, given[1]) is not None
         if dotted is not None:
             if dotted.startswith("math."):
                 return self._module.plain(node)
             if not dotted.startswith("torch."):
                 raise NotRecognised(f"rules do not know {dotted}")
-            return Expr(dotted.rpartition(".")[2], args, keywords)
+            name = dotted.rpartition(".")[2]
+            return Expr(f"{name}imum" if by_number and name in _EXTREMES else name, args, keywords)
         if isinstance(node.func, ast.Attribute):
             if isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
                 held = self._member(node.func.attr)
                 if isinstance(held, Expr) and held.op == "layer":
-                    return Expr("layer", args, held.settings + keywords, text=held.text)
+                    return self._through(held, args, keywords)
             else:
                 held = self._value(node.func.value)
                 if isinstance(held, Expr) and not node.func.attr.endswith("_"):
-                    return Expr(node.func.attr, (held, *args), keywords)
+                    name = node.func.attr
+                    name = f"{name}imum" if by_number and name in _EXTREMES else name
+                    return Expr(name, (held, *args), keywords)
                 changes = node.func.attr in _IN_PLACE and isinstance(node.func.value, ast.Call)
                 if changes and isinstance(held, Expr) and held.op in _FRESH:
                     return Expr(node.func.attr[:-1], (held, *args), keywords)

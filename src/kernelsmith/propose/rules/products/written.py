@@ -27,6 +27,7 @@ from kernelsmith.propose.rules.compiler.call import (
 from kernelsmith.propose.rules.compiler.compiled import distinct
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
+from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of, safe_name, trace
@@ -86,7 +87,7 @@ class _Reading:
         if self._dtype not in _TYPES:
             raise NotRecognised(f"rules do not know products of {self._dtype}")
         self._arguments: dict[str, Argument] = {}
-        self._conditions: dict[str, str] = {}
+        self._conditions = {f"{path}.training": "False" for path in evaluated(module)}
         self._product: Expr | None = None
         self._factors: Factors | None = None
         function = module.forward.args.args[0 if module.task.is_function else 1 :]
