@@ -1,10 +1,11 @@
 """A task's model and inputs, made in the child process from its source."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 
 class NotTraced(Exception):
@@ -67,6 +68,33 @@ def make_case(source: str, request: dict[str, Any], dtype: str | None = None) ->
     if len(inputs) > len(names):
         raise NotTraced("forward takes a variable number of arguments")
     return Case(call=call, model=model, inputs=inputs, names=names[: len(inputs)], init=init)
+
+
+def hollow_case(source: str, request: dict[str, Any], mode: FakeTensorMode) -> Case:
+    """The same on tensors without contents.
+
+    A constructor may look at contents (``[rate.item() for rate in torch.linspace(...)]``): then the
+    model is made in full, and its tensors lose theirs.
+    """
+    try:
+        with mode:
+            return make_case(source, request)
+    except DataDependentOutputException:
+        case = make_case(source, request)
+    for module in [] if case.model is None else case.model.modules():
+        for held in (module._parameters, module._buffers, vars(module)):
+            held.update({name: _hollow(each, mode) for name, each in held.items()})
+    inputs = [_hollow(each, mode) for each in case.inputs]
+    return replace(case, inputs=inputs)
+
+
+def _hollow(value: Any, mode: FakeTensorMode) -> Any:
+    """Tensors, also in a list, without contents; one tensor stays one."""
+    if isinstance(value, torch.Tensor):
+        return mode.from_tensor(value)
+    if type(value) in (list, tuple):
+        return type(value)(_hollow(each, mode) for each in value)
+    return value
 
 
 def _cast(value: Any, kind: torch.dtype) -> Any:

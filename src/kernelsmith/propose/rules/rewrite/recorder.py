@@ -8,7 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from kernelsmith.propose.rules.rewrite.cases import Case, NotTraced, make_case
+from kernelsmith.propose.rules.rewrite.cases import Case, NotTraced, hollow_case
 
 _RANDOM = ("rand", "bernoulli", "multinomial", "normal_", "poisson", "rrelu", "exponential_")
 _LIMIT = 4000
@@ -20,8 +20,10 @@ def trace(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         NotTraced: Something happens that a list of calls does not tell.
     """
-    with FakeTensorMode(), torch.no_grad():
-        case = make_case(request["source"], request)
+    mode = FakeTensorMode()
+    with torch.no_grad():
+        case = hollow_case(request["source"], request, mode)
+    with mode, torch.no_grad():
         recorder = _Recorder(case)
         before = _attributes(case.model)
         with recorder:
