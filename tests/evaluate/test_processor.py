@@ -1,5 +1,8 @@
 """What the processor advertises and cannot do."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,17 @@ def test_nothing_is_limited_where_tiles_work_or_are_not_there(monkeypatch):
 def test_the_processor_has_a_name_and_no_field_that_nobody_has():
     assert processor()
     assert field("no such field") == ""
+
+
+def test_the_command_line_and_all_that_it_starts_keep_to_it():
+    asked = "import os, sys; from kernelsmith.cli.main import main; main(['show', 'no such run'])"
+    said = "; print(os.environ.get('ONEDNN_MAX_CPU_ISA', ''), 'torch' in sys.modules)"
+    bare = {name: each for name, each in os.environ.items() if name != "ONEDNN_MAX_CPU_ISA"}
+    done = subprocess.run(
+        [sys.executable, "-c", asked + said], env=bare, capture_output=True, text=True, check=True
+    )
+    limit = "AVX512_CORE_FP16" if hides_tiles(Path("/proc/cpuinfo").read_text()) else ""
+    assert done.stdout == f"{limit} False\n"
 
 
 def test_products_of_halves_are_judged_on_whatever_this_machine_is(monkeypatch):

@@ -21,6 +21,7 @@ from kernelsmith.cli import (
     train,
 )
 from kernelsmith.errors import EvaluationLost, SmithError
+from kernelsmith.evaluate.processor import onednn_limit
 
 COMMANDS = (
     optimize.COMMAND, resume.COMMAND, show.COMMAND, diff.COMMAND, agent.COMMAND,
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     args = parser().parse_args(argv)
+    os.environ.update(onednn_limit())  # torch has not been loaded yet, here or in what is started
     try:
         status: int = args.run(args)
         sys.stdout.flush()
