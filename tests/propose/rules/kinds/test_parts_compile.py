@@ -4,6 +4,7 @@ import importlib.util
 
 import pytest
 from part_tasks import MIXING, PARTS
+from reduced_tasks import REDUCED
 
 from kernelsmith.propose.rules.kinds import kinds_for
 
@@ -15,7 +16,7 @@ TYPES = {"float32": "*fp32", "bfloat16": "*bf16", "float16": "*fp16", "int64": "
 OPTIONS = {"num_warps", "num_stages", "launch_cooperative_grid"}
 SHARED = 227 * 1024
 """Bytes of shared memory that a program may have there."""
-KNOWN = PARTS | {"packed": MIXING}
+KNOWN = PARTS | {"packed": MIXING | REDUCED}
 TASKS = [(kind, name) for kind, tasks in KNOWN.items() for name in tasks]
 
 

@@ -15,11 +15,11 @@ from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
 from kernelsmith.propose.rules.space import Space
 
 _three = partial(three, of="convolution")
-_LAYERS = {
+LAYERS = {
     **{f"Conv{n}d": (n, False) for n in (1, 2, 3)},
     **{f"ConvTranspose{n}d": (n, True) for n in (1, 2, 3)},
 }
-_NORMS = tuple(f"BatchNorm{n}d" for n in (1, 2, 3))
+NORMS = tuple(f"BatchNorm{n}d" for n in (1, 2, 3))
 _DIRECT = 8
 """Input channels of a group up to which neighbours are added up one by one."""
 _MANY_TAPS = 512
@@ -65,11 +65,11 @@ def read(traced: Traced) -> Convolution:
 
     def leaf(lowering: Lowering, expr: Expr) -> int | None:
         kind = expr.setting("kind") if expr.op == "layer" else ""
-        if kind in _LAYERS and len(expr.args) == 1:
+        if kind in LAYERS and len(expr.args) == 1:
             found.append(expr)
             return lowering.build.add(Node(kind=Kind.INPUT, text="<sum>", shape=Shape.FULL))
-        if kind in _NORMS and isinstance(expr.args[0], Expr):
-            return _normed(lowering, expr, norms)
+        if kind in NORMS and isinstance(expr.args[0], Expr):
+            return running_norm(lowering, expr, norms)
         if expr.op == "parameter" and not expr.integer:
             return lowering.build.add(Node(kind=Kind.PARAMETER, text=expr.text, shape=Shape.COLUMN))
         if expr.op == "input" and not expr.integer:
@@ -85,7 +85,7 @@ def read(traced: Traced) -> Convolution:
     after = _chain(lowering, traced.result, "<sum>")
     if len(found) != 1:
         raise NotRecognised("rules know one convolution at a time")
-    return _convolution(traced, found[0], after, tuple(norms))
+    return convolution_of(traced, found[0], after, tuple(norms))
 
 
 def _chain(lowering: Lowering, expr: Expr, begins: str) -> Chain:
@@ -97,7 +97,7 @@ def _chain(lowering: Lowering, expr: Expr, begins: str) -> Chain:
     return Chain(nodes=nodes, made=made[0], output=output)
 
 
-def _normed(lowering: Lowering, expr: Expr, norms: list[str]) -> int:
+def running_norm(lowering: Lowering, expr: Expr, norms: list[str]) -> int:
     """Batch norm by running statistics, as it is written down."""
     if plain_of(expr.setting("track_running_stats", True)) is not True:
         raise NotRecognised("rules know batch norm with running statistics")
@@ -135,9 +135,16 @@ def _grouped(given: dict[str, Value]) -> bool:
         return True
 
 
-def _convolution(traced: Traced, layer: Expr, after: Chain, norms: tuple[str, ...]) -> Convolution:
+def convolution_of(
+    traced: Traced, layer: Expr, after: Chain, norms: tuple[str, ...]
+) -> Convolution:
+    """A convolution's layer with what stands before it.
+
+    Raises:
+        NotRecognised: It is of another form.
+    """
     arguments = [each.arg for each in traced.module.forward.args.args]
-    ndim, turned = _LAYERS[str(layer.setting("kind"))]
+    ndim, turned = LAYERS[str(layer.setting("kind"))]
     given = dict(layer.settings)
     if plain_of(given.get("padding_mode", "zeros")) != "zeros":
         raise NotRecognised("rules know padding by zeros")

@@ -105,27 +105,43 @@ class Convolution:
                 made.append(f"{x}.shape[{2 + i}] >= {max(1, reach - 2 * self.padding[d])}")
         return tuple(made)
 
+    def outs(self, x: str) -> list[str]:
+        """How many outputs there are along each of three axes, in Python; of the input ``x``."""
+        missing, made = 3 - self.ndim, []
+        for d in range(3):
+            size = f"{x}.shape[{2 + d - missing}]"
+            reach = (self.size[d] - 1) * self.step[d]
+            if d < missing:
+                made.append("1")
+            elif self.turned:
+                off = reach + 1 + self.more[d] - 2 * self.padding[d]
+                made.append(f"({size} - 1) * {self.stride[d]} + {off}")
+            else:
+                off = 2 * self.padding[d] - reach - 1
+                made.append(f"({size} + {off}) // {self.stride[d]} + 1")
+        return made
+
+    def measured(self) -> list[str]:
+        """Lines of ``forward`` that name the input and all sizes."""
+        missing = 3 - self.ndim
+        ins = ["1"] * missing + [f"x.shape[{2 + i}]" for i in range(self.ndim)]
+        return [
+            f"x = {self.x}",
+            f"sizes = ({', '.join(ins)})",
+            f"outs = ({', '.join(self.outs('x'))})",
+            "channels = layer.out_channels",
+        ]
+
+    def weights(self) -> list[str]:
+        """Lines of ``forward`` that name the weights."""
+        lines = ["weight = layer.weight.contiguous()"]
+        return lines + (["bias = layer.bias"] if self.bias else [])
+
     def prepared(self) -> list[str]:
         """Lines of ``forward`` up to the launch."""
         missing = 3 - self.ndim
-        lines = [f"x = {self.x}"]
-        ins, outs = [], []
-        for d in range(3):
-            size = "1" if d < missing else f"x.shape[{2 + d - missing}]"
-            ins.append(size)
-            reach = (self.size[d] - 1) * self.step[d]
-            if d < missing:
-                outs.append("1")
-            elif self.turned:
-                off = reach + 1 + self.more[d] - 2 * self.padding[d]
-                outs.append(f"({size} - 1) * {self.stride[d]} + {off}")
-            else:
-                off = 2 * self.padding[d] - reach - 1
-                outs.append(f"({size} + {off}) // {self.stride[d]} + 1")
-        lines += [
-            f"sizes = ({', '.join(ins)})",
-            f"outs = ({', '.join(outs)})",
-            "channels = layer.out_channels",
+        lines = [
+            *self.measured(),
             f"out = x.new_empty((x.shape[0], channels, *outs[{missing}:]))",
         ]
         for n, text in self.channelwise.items():
@@ -133,8 +149,7 @@ class Convolution:
         for n, text in self.residual.items():
             lines += [f"if {text}.shape != out.shape or {text}.dtype is not x.dtype:",
                       f"    return {self.plain}", f"r{n} = {text}.contiguous()"]  # fmt: skip
-        lines += ["weight = layer.weight.contiguous()"]
-        return lines + (["bias = layer.bias"] if self.bias else [])
+        return lines + self.weights()
 
 
 def _normed(text: str, evaluated: tuple[str, ...]) -> str:

@@ -9,7 +9,11 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import neighbours
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
+from kernelsmith.propose.rules.kinds.neighbours.graph import Convolution
 from kernelsmith.propose.rules.kinds.packed.phases import phases_of
+from kernelsmith.propose.rules.kinds.packed.reading import read
+from kernelsmith.propose.rules.kinds.packed.reduced import check, render_reduced
+from kernelsmith.propose.rules.kinds.packed.stages import Stages
 from kernelsmith.propose.rules.kinds.packed.triton import render_triton
 from kernelsmith.propose.rules.kinds.trace import Traced
 from kernelsmith.propose.rules.space import Space
@@ -21,12 +25,11 @@ def recognise(traced: Traced, backend: str) -> Written:
     Raises:
         NotRecognised: There is none, or it is of another form, or this is no GPU.
     """
-    found = neighbours.read(traced)
-    if backend == "cpu":
-        raise NotRecognised("rules leave convolutions that mix channels to the library here")
-    if found.direct:
-        raise NotRecognised("rules add up neighbours where a group has few channels")
-    phases_of(found)
+    try:
+        found = neighbours.read(traced)
+    except NotRecognised:
+        return _reduced(traced, backend)
+    _check(found, backend)
     kind = "transposed convolution" if found.turned else "convolution"
     return Written(
         backend=backend, module=traced.module, space=_space(),
@@ -36,14 +39,53 @@ def recognise(traced: Traced, backend: str) -> Written:
     )  # fmt: skip
 
 
-def _space() -> Space:
+def _reduced(traced: Traced, backend: str) -> Written:
+    """The same with reductions behind it."""
+    reduced = read(traced)
+    found, stages = reduced.convolution, Stages(reduced)
+    _check(found, backend)
+    check(reduced, stages)
+    kind = "transposed convolution" if found.turned else "convolution"
+    does = f"One kernel multiplies weights and neighbours of a {kind} over copies with channels "
+    does += "side by side"
+    if not stages.last:
+        does += ", and reduces all channels of a pixel in registers."
+    elif stages.kept is None:
+        does += " and adds up what stands behind it tile by tile; a small one adds up the tiles."
+    else:
+        does += (
+            " and keeps moments or sums of its tiles; small ones join them, and another pass over "
+            "what it wrote does the rest."
+        )
+    return Written(
+        backend=backend, module=traced.module, space=_space(whole=stages.whole(0)),
+        render=lambda chosen: render_reduced(reduced, stages, chosen), does=does,
+    )  # fmt: skip
+
+
+def _check(found: Convolution, backend: str) -> None:
+    if backend == "cpu":
+        raise NotRecognised("rules leave convolutions that mix channels to the library here")
+    if found.direct:
+        raise NotRecognised("rules add up neighbours where a group has few channels")
+    phases_of(found)
+
+
+def _space(*, whole: bool = False) -> Space:
+    """``whole``: a program has all channels."""
+    wide = p.sized("channels", "128", "output channels per program", "32", "64", "128", "256")
     made = [
         p.sized("pixels", "128", "outputs per program and channel", "64", "128", "256"),
-        p.sized("channels", "128", "output channels per program", "32", "64", "128", "256"),
+        *([] if whole else [wide]),
         p.sized("depth", "32", "products per step", "16", "32", "64"),
         p.warps("8"),
         p.sized("stages", "4", "tiles in flight", "2", "3", "4", "5"),
     ]
+    if whole:
+        return p.a_space("packed", made, (
+            {}, {"stages": "3"}, {"warps": "4"}, {"pixels": "64", "warps": "4"},
+            {"pixels": "256"}, {"depth": "64", "stages": "2"},
+        ))  # fmt: skip
     return p.a_space("packed", made, (
         {}, {"channels": "256", "stages": "3"}, {"channels": "64", "warps": "4"},
         {"pixels": "256", "channels": "64"}, {"stages": "3"}, {"depth": "64", "stages": "2"},

@@ -1,5 +1,7 @@
 """Three kernels: the copy of the input, that of the weights, and their product."""
 
+from dataclasses import dataclass
+
 from kernelsmith.propose.rules.kinds.around import DTYPES
 from kernelsmith.propose.rules.kinds.candidate import Parts
 from kernelsmith.propose.rules.kinds.neighbours.graph import Convolution
@@ -23,31 +25,83 @@ def rounded_to_tf32(v):
     return v"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What the product does with ``total``, and what it needs for that."""
+
+    lines: tuple[str, ...]
+    tensors: tuple[tuple[str, str], ...]
+    """By their names in the kernel, as Python has them."""
+    numbers: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+    """The tensor whose strides the kernel gets, if any."""
+    by_image: bool = False
+    """Whether no tile may hold pixels of two images."""
+    whole: bool = False
+    """Whether a tile must hold all channels."""
+    room: tuple[str, ...] = ()
+    """Lines of Python that make tensors once ``pieces``, tiles of an image, are counted."""
+
+
+def stored(found: Convolution) -> Ending:
+    """What is elementwise, and a store."""
+    names = [*found.tensors[2:], "out"]
+    numbers = tuple((name, text) for name, text in found.numbers.items() if name.startswith("s"))
+    return Ending(
+        lines=(*placed(found), *after_of(found, "[None, :]")), numbers=numbers, target="out",
+        tensors=tuple((each, each) for each in names),
+    )  # fmt: skip
+
+
+def placed(found: Convolution, channels: bool = True) -> list[str]:
+    """Lines that say ``at`` which places of the output a tile lies, and which of it is ``there``.
+
+    Without ``channels`` there is one value per pixel.
+    """
+    apart = [each.apart for each in phases_of(found)[0]]
+    lines = [
+        f"at = (jz * {apart[0]} + shift_z).to(tl.int64) * oz + image.to(tl.int64) * ob",
+        f"at += (jy * {apart[1]} + shift_y) * oy + (jx * {apart[2]} + shift_x) * ox",
+    ]
+    if not channels:
+        return [*lines, "at = at[:, None]", "there = exists[:, None]"]
+    return [
+        *lines,
+        "at = at[:, None] + (co.to(tl.int64) * oc)[None, :]",
+        "there = exists[:, None] & known[None, :]",
+    ]
+
+
 def render_triton(found: Convolution, chosen: Parameters) -> Parts:
     """Write one choice of parameters."""
     nodes = (*found.before.nodes, *found.after.nodes)
-    x = found.x
-    fits = [
-        *found.fits(DTYPES), f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)",
-        # Places of pixels are counted in 32 bits.
-        f"{x}.numel() // {x}.shape[1] * {_growth(found)} < 2**31",
-    ]  # fmt: skip
     return Parts(
         kernel=triton_functions(nodes) + "\n\n\n".join([ROUNDED, *kernels_of(found)]),
-        fits=tuple(fits), setup=found.setup(),
+        fits=fits_of(found), setup=found.setup(),
         launch=(
             *found.prepared(), "groups = layer.groups", *launch_of(found, chosen), "return out",
         ),
     )  # fmt: skip
 
 
-def kernels_of(found: Convolution, name: str = "") -> list[str]:
+def fits_of(found: Convolution) -> tuple[str, ...]:
+    """When the kernels may run."""
+    x = found.x
+    return (
+        *found.fits(DTYPES), f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)",
+        # Places of pixels are counted in 32 bits.
+        f"{x}.numel() // {x}.shape[1] * {_growth(found)} < 2**31",
+    )  # fmt: skip
+
+
+def kernels_of(found: Convolution, name: str = "", *, ending: Ending | None = None) -> list[str]:
     """Copy, weights and product; they need ``ROUNDED``. ``name`` is added to what they are called.
 
     Raises:
         NotRecognised: It has too many phases.
     """
-    return [_copy(found, name), _weights(found, name), _product(found, name)]
+    ending = ending or stored(found)
+    return [_copy(found, name), _weights(found, name), _product(found, name, ending)]
 
 
 def _growth(found: Convolution) -> int:
@@ -125,18 +179,18 @@ def _weights(found: Convolution, name: str) -> str:
     return _jit("weigh" + name, found, names, fixed, lines)
 
 
-def _product(found: Convolution, name: str) -> str:
-    numbers = [name for name in found.numbers if name.startswith("s")]
+def _product(found: Convolution, name: str, ending: Ending) -> str:
+    strides = ["ob", "oc", *(f"o{a}" for a in AXES)] if ending.target else []
     names = [
-        "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group",
-        "ob", "oc", *(f"o{a}" for a in AXES), *(f"n{a}" for a in AXES),
+        "copy", "factors", *(name for name, _ in ending.tensors), "batch", "channels", "group",
+        *strides, *(f"n{a}" for a in AXES),
         *(f"size_{a}" for a in AXES), *(f"base_{a}" for a in AXES),
-        *(f"shift_{a}" for a in AXES), *numbers, "RUN", "WIDTH", "ALL",
+        *(f"shift_{a}" for a in AXES), *(name for name, _ in ending.numbers),
+        "RUN", "WIDTH", "ALL",
     ]  # fmt: skip
     fixed = [*(f"N{a}" for a in "ZYX"), "BP", "BC", "BK"]
     first = phases_of(found)[0]
     (sz, sy, sx), (dz, dy, dx) = [(a.stride for a in first), (a.step for a in first)]
-    apart = [each.apart for each in first]
     if _in_rows(found):
         taps, place = "NZ * NY", ["my = tap % NY", "mz = tap // NY"]
         far = f"(mz * {dz} * size_y + my * {dy}) * size_x"
@@ -147,16 +201,28 @@ def _product(found: Convolution, name: str) -> str:
         place = ["mx = tap % NX", "my = tap // NX % NY", "mz = tap // (NX * NY)"]
         far = f"(mz * {dz} * size_y + my * {dy}) * size_x + mx * {dx}"
         row = ""
+    pixel = [
+        "pixel = tl.program_id(0) // tiles * BP + tl.arange(0, BP)",
+        "pixels = nz * ny * nx",
+        "exists = pixel < batch * pixels",
+        "image = tl.minimum(pixel // pixels, batch - 1)",
+    ]
+    if ending.by_image:
+        pixel = [
+            "pixels = nz * ny * nx",
+            "blocks = tl.cdiv(pixels, BP)",
+            "block = tl.program_id(0) // tiles % blocks",
+            "image = tl.program_id(0) // tiles // blocks",
+            "pixel = block * BP + tl.arange(0, BP)",
+            "exists = pixel < pixels",
+        ]
     lines = [
         f"TAPS: tl.constexpr = {taps}",
         "STEPS = RUN // BK",
         "shares = tl.cdiv(group, BC)",
         "tiles = channels // group * shares",
         "tile = tl.program_id(0) % tiles",
-        "pixel = tl.program_id(0) // tiles * BP + tl.arange(0, BP)",
-        "pixels = nz * ny * nx",
-        "exists = pixel < batch * pixels",
-        "image = tl.minimum(pixel // pixels, batch - 1)",
+        *pixel,
         "jx = pixel % nx",
         "jy = pixel // nx % ny",
         "jz = pixel // (nx * ny) % nz",
@@ -177,12 +243,8 @@ def _product(found: Convolution, name: str) -> str:
         f"        v = tl.load(near + (far + k % STEPS * BK){row})",
         "        w = tl.load(beside + k * BK)",
         '        total = tl.dot(v, w, total, input_precision="tf32")',
-        f"at = (jz * {apart[0]} + shift_z).to(tl.int64) * oz + image.to(tl.int64) * ob",
-        f"at += (jy * {apart[1]} + shift_y) * oy + (jx * {apart[2]} + shift_x) * ox",
-        "at = at[:, None] + (co.to(tl.int64) * oc)[None, :]",
-        "there = exists[:, None] & known[None, :]",
     ]
-    return _jit("convolve" + name, found, names, fixed, [*lines, *after_of(found, "[None, :]")])
+    return _jit("convolve" + name, found, names, fixed, [*lines, *ending.lines])
 
 
 def _jit(
@@ -197,11 +259,14 @@ def _jit(
     return "\n".join(["@triton.jit", *head[:-1], head[-1] + ":", *body])
 
 
-def launch_of(found: Convolution, chosen: Parameters, name: str = "") -> list[str]:
+def launch_of(
+    found: Convolution, chosen: Parameters, name: str = "", *, ending: Ending | None = None
+) -> list[str]:
     """Lines that fill ``out`` from ``x`` and ``weight``.
 
     They need ``sizes`` and ``outs`` (three numbers each), ``channels`` and ``groups``.
     """
+    ending = ending or stored(found)
     phases = phases_of(found)
     lines = [
         "batch, inputs = x.shape[0], x.shape[1] // groups",
@@ -219,12 +284,31 @@ def launch_of(found: Convolution, chosen: Parameters, name: str = "") -> list[st
             "WIDTH=WIDTH", "ALL=ALL", "BX=BX", "BH=BH", "num_warps=4",
         ]),
         "group = channels // groups",
-        f"BC = min({chosen['channels']}, max(16, triton.next_power_of_2(group)))",
+        f"BC = {_channels(chosen, ending)}",
         "tiles = groups * triton.cdiv(group, BC)",
     ]  # fmt: skip
+    if ending.by_image or ending.whole:
+        most = f"{_REGISTERS} // BC, max(64, triton.next_power_of_2(outs[0] * outs[1] * outs[2]))"
+        lines.append(f"BP = min({chosen['pixels']}, {most})")
+    if ending.by_image:
+        each = [f"triton.cdiv({' * '.join(_counted_all(phase))}, BP)" for phase in phases]
+        lines += [*wrapped("pieces = sum([", each)[:-1], "])", *ending.room, "first = 0"]
     for phase in phases:
-        lines += _phase(found, chosen, phase, name)
+        lines += _phase(found, chosen, phase, name, ending)
     return lines
+
+
+_REGISTERS = 32768
+"""Sums that a program may hold."""
+
+
+def _channels(chosen: Parameters, ending: Ending) -> str:
+    most = "max(16, triton.next_power_of_2(group))"
+    return most if ending.whole else f"min({chosen['channels']}, {most})"
+
+
+def _counted_all(phase: Phase) -> list[str]:
+    return [f"({_counted(axis, f'outs[{i}]')})" for i, axis in enumerate(phase)]
 
 
 def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[str]:
@@ -254,17 +338,24 @@ def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[
     return [*lines, f"size = ({', '.join(high)})"]
 
 
-def _phase(found: Convolution, chosen: Parameters, phase: Phase, name: str) -> list[str]:
+def _phase(
+    found: Convolution, chosen: Parameters, phase: Phase, name: str, ending: Ending
+) -> list[str]:
     counts = [_counted(axis, f"outs[{i}]") for i, axis in enumerate(phase)]
     taps = phase[0].taps * phase[1].taps * (1 if _in_rows(found) else phase[2].taps)
-    after = [text for name, text in found.numbers.items() if name.startswith("s")]
+    pixels = "BP" if ending.by_image or ending.whole else chosen["pixels"]
+    blocks = f"triton.cdiv(batch * counts[0] * counts[1] * counts[2], {pixels})"
+    grid, more = "blocks * tiles", []
+    if ending.by_image:
+        blocks = "triton.cdiv(counts[0] * counts[1] * counts[2], BP)"
+        grid, more = "batch * blocks * tiles", ["first += blocks"]
     first, base, shift = (
         ", ".join(str(getattr(axis, each)) for axis in phase) for each in ("first", "base", "shift")
     )
     fixed = [f"N{a}={axis.taps}" for a, axis in zip("ZYX", phase, strict=True)]
     lines = [
         f"counts = ({', '.join(counts)})",
-        f"blocks = triton.cdiv(batch * counts[0] * counts[1] * counts[2], {chosen['pixels']})",
+        f"blocks = {blocks}",
         f"factors = x.new_empty((channels, {max(taps, 1)} * RUN))",
     ]
     if taps:
@@ -278,13 +369,14 @@ def _phase(found: Convolution, chosen: Parameters, phase: Phase, name: str) -> l
         ]  # fmt: skip
     return [
         *lines,
-        *wrapped(f"convolve{name}[(blocks * tiles,)](", [
-            "copy", "factors", *found.tensors[2:], "out", "batch", "channels", "group",
-            *_strides(found, "out"), "*counts", "*size", base, shift, *after, "RUN=RUN",
-            "WIDTH=WIDTH", "ALL=ALL", *fixed,
-            f"BP={chosen['pixels']}", "BC=BC", "BK=BK", f"num_warps={chosen['warps']}",
+        *wrapped(f"convolve{name}[({grid},)](", [
+            "copy", "factors", *(text for _, text in ending.tensors), "batch", "channels", "group",
+            *(_strides(found, ending.target) if ending.target else []), "*counts", "*size", base,
+            shift, *(text for _, text in ending.numbers), "RUN=RUN", "WIDTH=WIDTH", "ALL=ALL",
+            *fixed, f"BP={pixels}", "BC=BC", "BK=BK", f"num_warps={chosen['warps']}",
             f"num_stages={chosen['stages']}",
         ]),
+        *more,
     ]  # fmt: skip
 
 
