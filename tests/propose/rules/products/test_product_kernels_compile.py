@@ -87,6 +87,10 @@ TASKS = {
     "normed": a_task("return F.mish(self.norm(self.fc(x))) * self.by",
                      init="self.fc = nn.Linear(1000, 2000)\nself.norm = nn.BatchNorm1d(2000)\n"
                      "self.by = 1.5", inputs="torch.randn(500, 1000)"),
+    "small": a_task("return F.gelu(x @ y)", names="x, y",
+                    inputs="torch.randn(512, 24, 70), torch.randn(512, 70, 20)"),
+    "pointed": a_task("return F.relu(self.conv(x))", init="self.conv = nn.Conv2d(64, 128, 1)",
+                      inputs="torch.randn(8, 64, 100, 99)"),
 }  # fmt: skip
 
 

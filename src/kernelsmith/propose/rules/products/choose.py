@@ -23,12 +23,16 @@ _LIBRARY, _TILES, _PLANES = 51e6, 63e6, 170e6
 """FLOP per microsecond: cuBLAS in float32, ``bf16x6`` in tiles, ``fp16x3`` from planes."""
 _HALVES = 600e6
 """The same of half precision, whoever multiplies."""
+_PLAIN = 20e6
+"""Small products in plain float32, which shared memory limits; an estimate."""
 BYTES = 4.2e6
 """Bytes per microsecond that splitting moves."""
 COARSE = 1.2e-5
 """How far off ``bf16x3`` is in a row, by the judge's norm: 6e-6 to 1.1e-5 of signed rows, however
 long (a factor keeps 16 bits and a sign). On an H200 that was 3 to 5 times as far off as eager for
 long centred rows and more than 10 times for short signed ones, which the judge does not allow."""
+_MANY = 32
+"""Small products of a batch from which on they are worth a kernel of their own."""
 _EXTRA_US = 8.0
 """Two launches more than a library call has, and tiles that fill no wave."""
 TILES = ("auto", "32x32x32", "32x64x32", "64x32x32", "64x64x32", "64x64x64", "64x128x32",
@@ -46,6 +50,8 @@ def parameters(products: Sequence[Product], chip: Chip = H200) -> tuple[Paramete
     ways: tuple[str, ...] = ("auto", "planes", "mixed", "tiles", "library")
     if not exact or any(each.beside_tf32 for each in exact):
         ways = ("auto", "tiles", "library")
+    if any(_is_small(each) for each in products):
+        ways = (*ways, "several")
     made = [
         Parameter(name="product", choices=ways, default="auto", ordered=False, lever=Lever.PRODUCT,
                   why="float32 products on tensor cores, or the library's"),
@@ -117,6 +123,9 @@ def seeds(
     wanted = list(SEEDS)
     mixed = (("product", "mixed"),)
     wanted.insert(1 if min(largest.m, largest.n) <= SKINNY else 6, mixed)
+    if _is_small(largest):
+        several = ("product", "several")
+        wanted[1:1] = [(several,), (several, ("product_tile", "32x32x32"))]
     if largest.tf32:
         # As exact as eager is, and no more: plain TF32.
         tiles = ("product", "tiles")
@@ -144,12 +153,14 @@ def _apart(product: Product) -> int:
 
 
 def expected_us(product: Product, way: str, chip: Chip = H200) -> float:
-    """What a product is expected to take: ``library``, ``tiles`` or ``planes``."""
+    """What a product is expected to take: ``library``, ``tiles``, ``planes`` or ``several``."""
     p = product
     moved = _moved_us(p, chip)
     if way == "planes":
         split = 8 * _apart(p) / (BYTES * chip.memory)
         return split + max(p.work / (_PLANES * chip.tensor), moved) + _EXTRA_US
+    if way == "several":
+        return max(p.flop / (_PLAIN * chip.plain), moved) + 2
     rate = _LIBRARY * chip.plain if way == "library" else _TILES * chip.tensor
     if p.dtype in HALF:
         rate = _HALVES * chip.tensor
@@ -159,9 +170,20 @@ def expected_us(product: Product, way: str, chip: Chip = H200) -> float:
     return max(flop / rate, moved) + 2
 
 
+def _is_small(product: Product) -> bool:
+    """Too small for tensor cores to matter, with a sum that is soon done."""
+    p = product
+    return not p.is_vector and (min(p.m, p.n) < 32 or p.k < 16) and p.k <= 256
+
+
 def best_way(product: Product, *, fused: bool, chip: Chip = H200) -> str:
     """Who should compute it, by the cost model; ``fused`` saves a sweep over C."""
     p = product
+    if _is_small(p):
+        # The library's kernels are made for larger ones; a single one of them is a launch anyway.
+        many = fused or p.batch >= _MANY or p.batch * p.m * p.n >= 1 << 18
+        bound = p.flop / (_PLAIN * chip.plain) <= 2 * _moved_us(p, chip)
+        return "several" if many and bound else "library"
     if p.batch >= 65536:
         return "library"
     if p.is_vector:
@@ -199,6 +221,8 @@ def scheduled(
         way = best_way(product, fused=fused, chip=chip)
     if way == "library":
         return None
+    if way == "several":
+        return _several(product, chosen, chip, leading=leading)
     precision = _precision(product, way, chosen)
     if chosen["product"] == "auto" and way == "planes" and precision not in ("fp16x3", "bf16x6"):
         way = "tiles"
@@ -266,6 +290,36 @@ def _divided(product: Product, schedule: Schedule, chip: Chip) -> Schedule:
     ):  # fmt: skip
         shares *= 2
     return replace(s, split_k=shares)
+
+
+def _several(product: Product, chosen: Parameters, chip: Chip, *, leading: bool) -> Schedule:
+    """Tiles that hold whole products where they can, and as many as fill a few registers."""
+    p = product
+    if not _is_small(p):
+        raise NotRecognised("several products at a time are small ones")
+    bm, bn = (min(64, power_above(each)) for each in (p.m, p.n))
+    bk = 16 if p.k <= 16 else 32
+    warps, stages = 4, 2
+    if leading:
+        if chosen["product_tile"] != "auto":
+            sizes = [int(each) for each in chosen["product_tile"].split("x")]
+            bm, bn, bk = min(bm, sizes[0]), min(bn, sizes[1]), min(bk, sizes[2])
+        if chosen["product_warps"] != "auto":
+            warps = int(chosen["product_warps"])
+        if chosen["product_stages"] != "auto":
+            stages = int(chosen["product_stages"])
+        if chosen["split_k"] not in ("auto", "1"):
+            raise NotRecognised("the k of small products is not divided")
+    tiles, together = ceil_div(p.m, bm) * ceil_div(p.n, bn), 1
+    while (
+        2 * together * bm * bn <= 512 * warps
+        and 8 * together * (bm + bn) * bk <= 48 << 10
+        and 4 * together * chip.processors <= tiles * p.batch
+    ):
+        together *= 2
+    precision = "native" if p.dtype in HALF else "ieee"
+    return Schedule(precision=precision, planes="none", bm=bm, bn=bn, bk=bk, warps=warps,
+                    stages=stages, together=together)  # fmt: skip
 
 
 def _vector(product: Product, chosen: Parameters, chip: Chip) -> Schedule:

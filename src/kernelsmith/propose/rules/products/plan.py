@@ -30,6 +30,7 @@ from kernelsmith.propose.rules.products.product import (
     Schedule,
     ceil_div,
 )
+from kernelsmith.propose.rules.products.several import programs, several_text
 from kernelsmith.propose.rules.products.tiles import reduce_text, tile_text
 from kernelsmith.propose.rules.products.vectors import as_vector, vector_text
 
@@ -68,6 +69,8 @@ def write(
     """
     check(product, schedule, chip)
     maker = _Maker(number, product, schedule, operands, bias, epilogue, chip)
+    if schedule.planes == "none":
+        return maker.several()
     if product.is_vector:
         return maker.vector()
     if schedule.planes == "one":
@@ -84,6 +87,10 @@ def check(product: Product, schedule: Schedule, chip: Chip = H200) -> None:
     p, s = product, schedule
     if min(p.batch, p.m, p.n, p.k) == 0:
         raise NotRecognised("a product of nothing is left to the library")
+    if s.planes == "none":
+        if s.together * s.bm * s.bn > 64 * 32 * s.warps:
+            raise NotRecognised("so many products do not fit the registers of so few warps")
+        return
     if p.batch >= 65536:
         raise NotRecognised("a grid has no room for so many products")
     if p.is_vector:
@@ -164,6 +171,13 @@ class _Maker:
         )
         return self._main(text, ("a", "b"))
 
+    def several(self) -> Written:
+        """Small ones, some at a time."""
+        given = (*self._all(("a", "b")), *self._last())
+        grid = (programs(self.product, self.schedule),)
+        self._launch("product", self._text(several_text), given, grid)
+        return self._written()
+
     def planes(self) -> Written:
         """Split, multiply, repair."""
         p, s, layout = self.product, self.schedule, Layout(self.product, self.schedule)
@@ -221,11 +235,11 @@ class _Maker:
     def _main(self, text: str, given: tuple[str, ...]) -> Written:
         """The product itself, and the sum of its shares of k."""
         p, s = self.product, self.schedule
-        programs = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn)
+        count = ceil_div(p.m, s.bm) * ceil_div(p.n, s.bn)
         if s.persistent:
             blocks = 2 if s.warps == 4 else 1
-            programs = min(programs, self.chip.processors * blocks)
-        grid = (programs, p.batch, s.split_k)
+            count = min(count, self.chip.processors * blocks)
+        grid = (count, p.batch, s.split_k)
         if s.split_k == 1:
             self._launch("product", text, (*self._all(given), *self._last()), grid)
             return self._written()

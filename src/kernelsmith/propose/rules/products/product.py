@@ -91,7 +91,9 @@ class Schedule:
     ``fp16x3``; the last only with planes."""
     planes: str = "tile"
     """``tile``: operands are split in every tile; ``once``: by a kernel before; ``one``: the
-    smaller operand before, the larger one in every tile."""
+    smaller operand before, the larger one in every tile; ``none``: small ones in plain float32."""
+    together: int = 1
+    """Products that a program computes; only without planes."""
     bm: int = 128
     bn: int = 128
     bk: int = 32
