@@ -5,6 +5,8 @@ import math
 from hypothesis import strategies as st
 from rewrite_graphs import Grower
 
+from kernelsmith.propose.rules.rewrite.graph import NONE
+
 
 class Aimed(Grower):
     """Grows graphs in which a certain rule has something to do."""
@@ -69,15 +71,19 @@ class Aimed(Grower):
                 return self._pair(x, op)
             case "constant-folding":
                 full = b.full(self._shape(x), self.one_of(0.0, 1.5, -2.0), "float64")
-                made = self.one_of(self._unary, self._reduce, self._number)(full)
-                return b.binary("add", x, full) if self.one_of(True, False) else made
+                if self.one_of(True, False):
+                    op = self.one_of("add", "sub", "mul", "maximum", "minimum")
+                    flat = b.full(self.one_of((1,) * rank, (1, *self._shape(x))), 1.5, "float64")
+                    return b.binary(op, x, self.one_of(full, flat))
+                return self.one_of(self._unary, self._reduce, self._number, self._clamp)(full)
             case "log-softmax":
                 x = b.binary("sub", x, b.reduce("logsumexp", x, (rank - 1,), keep=True))
                 return b.unary("exp", x) if self.one_of(True, False) else x
             case "within-bounds" | "forced-constant" | "clamps-compose":
-                x = self.one_of(self._clamp, self._unary, self._positive)(x)
-                x = self.one_of(self._number, lambda y: y)(x)
-                return self.one_of(self._clamp, self._relu)(x)
+                x = self.one_of(self._clamp, self._clamp, self._positive, self._unary)(x)
+                if self.one_of(False, False, True):
+                    x = self.one_of(self._number, self._several, self._pool)(x)
+                return self.one_of(self._clamp, self._relu, self._straight)(x)
             case "reduce-before-product":
                 product = self.one_of(self._conv, self._conv_transpose, self._linear, self._matmul)
                 x = product(x)
@@ -96,7 +102,7 @@ class Aimed(Grower):
                 kernel = self._shape(x)[2:]
                 return b.pool("avg_pool", x, kernel, self.each(rank - 2, 1, 2))
             case "pool-before-affine":
-                return self.average(self.one_of(self.affine, self._batch)(x))
+                return self.average(self.one_of(self.affine, self._batch, self._other)(x))
             case "pool-into-convolution":
                 return self.average(self._conv(x))
             case "pool-into-transposed":
@@ -114,22 +120,25 @@ class Aimed(Grower):
             case "numbers-together":
                 return self._number(self._number(x))
             case "shift-invariance":
-                x = self.one_of(self.affine, self._conv, self._linear, self._channel)(x)
-                return self.one_of(self._norm, self._softmax)(x)
+                x = self.one_of(self.affine, self._conv, self._conv, self._linear, self._channel,
+                                self._other)(x)  # fmt: skip
+                return self.one_of(self._instance, self._norm, self._softmax)(x)
             case "centred-shift":
-                x = self.one_of(self.affine, self._conv, self._batch)(x)
+                x = self.one_of(self.affine, self._conv, self._batch, self._other)(x)
                 dims = self.draw(st.sets(st.integers(2, len(self._shape(x)) - 1), min_size=1))
                 return b.binary("sub", x, b.reduce("mean", x, sorted(dims), keep=True))
             case "mean-of-norm":
                 c = self._shape(x)[1]
-                x = b.norm("group_norm", (x, self.maybe(c), self.maybe(c)), eps=1e-5,
+                eps = self.one_of(1e-5, 1e-2, 0.0)
+                x = b.norm("group_norm", (x, self.maybe(c), self.maybe(c)), eps=eps,
                            groups=self.one_of(1, c, math.gcd(c, 2)))  # fmt: skip
                 dims = (*self.one_of((), (1,)), *range(2, rank))
                 return b.reduce("mean", x, dims, keep=self.one_of(True, False))
             case "mean-of-instance-norm":
                 c = self._shape(x)[1]
                 assert self.arena[x].size > self._shape(x)[0] * c
-                x = b.norm("instance_norm", (x, self.maybe(c), self.maybe(c)), eps=1e-5)
+                eps = self.one_of(1e-5, 1e-2, 0.0)
+                x = b.norm("instance_norm", (x, self.maybe(c), self.maybe(c)), eps=eps)
                 return b.reduce("mean", x, range(2, rank), keep=self.one_of(True, False))
             case "diagonal-product":
                 k = self._shape(x)[-1]
@@ -137,7 +146,7 @@ class Aimed(Grower):
                     return b.matmul(x, b.diag(self.weight(k)))
                 return b.matmul(b.diag(self.weight(self._shape(x)[-2])), x)
             case "triangular-product":
-                return self._triangle()
+                return self._large_triangle()
             case "reassociate":
                 if self.one_of(True, False):
                     return self._linear(self._linear(x))
@@ -150,7 +159,8 @@ class Aimed(Grower):
                 mask = b.tril(ones, self.integer(-1, 1), upper=self.one_of(True, False))
                 return b.binary("mul", *self.one_of((x, mask), (mask, x)))
             case "choose-then-compute":
-                x = self.one_of(self._unary, self._clamp, self._number, self._per_channel)(x)
+                x = self.one_of(self._unary, self._unary, self._clamp, self._number,
+                                self._per_channel, self._other)(x)  # fmt: skip
                 if self.one_of(True, False) and rank > 2:
                     return b.pool("max_pool", x, self.each(rank - 2, 1, 3), (2,) * (rank - 2))
                 dims = self.draw(st.sets(st.integers(0, rank - 1), min_size=1))
@@ -176,6 +186,13 @@ class Aimed(Grower):
     def _positive(self, x):
         return self.build.unary(self.one_of("sigmoid", "tanh", "exp", "square"), x)
 
+    def _instance(self, x):
+        assert math.prod(self._shape(x)[2:]) > 1
+        return self.build.norm("instance_norm", (x, NONE, NONE), eps=self.one_of(1e-5, 0.0))
+
+    def _straight(self, x):
+        return self._unary(x, self.one_of("abs", "leaky_relu", "elu"))
+
     def _relu(self, x):
         return self.build.unary("relu", x)
 
@@ -186,9 +203,10 @@ class Aimed(Grower):
     def _batch(self, x):
         c = self._shape(x)[1]
         stats = (self.weight(c), self.weight(c, stem="var"))
-        return self.build.norm("batch_norm", (x, *stats, self.maybe(c), self.maybe(c)), eps=1e-5)
+        eps = self.one_of(1e-5, 1e-2, 0.0)
+        return self.build.norm("batch_norm", (x, *stats, self.maybe(c), self.maybe(c)), eps=eps)
 
-    def _triangle(self):
+    def _large_triangle(self):
         rows, k = 512 * self.integer(1, 2), self.integer(1, 3)
         columns = self.one_of(512, 640, 1024)
         made = self.build.matmul(self.weight(rows, k), self.weight(k, columns))

@@ -182,6 +182,41 @@ def test_a_function_is_rewritten_too():
     assert torch.allclose(space["rows"](a, b, 2.0), want / 1.5, rtol=1e-3, atol=1e-3)
 
 
+def test_the_trial_sees_a_jump_an_end_and_an_infinity():
+    """Wrong rules of the past, written out: drawn numbers alone did not show them."""
+    softplus = "torch.nn.functional.softplus({}, threshold=0.5)"
+    softsign = "torch.nn.functional.softsign({})"
+
+    def errors(session, body, other, *, all_values=True):
+        task, form = (a_task(one_line(f"return {each}").replace("(4, 8)", "(32, 64)"))
+                      for each in (body, other))  # fmt: skip
+        asked = {"form": form.source, "doubled": form.source, "all_values": all_values}
+        request = request_for(task, task.workloads[0], task.source, "compare", **asked)
+        found = session.ask({**request, "dtype": "float32"})["found"]
+        return {each["variant"]: each["double"] for each in found}
+
+    with open_session() as session:
+        jump = errors(session, f"torch.amax({softplus.format('x')}, 1)",
+                      softplus.format("torch.amax(x, 1)"))  # fmt: skip
+        end = errors(session, f"torch.amax({softsign.format('x')}, 1)",
+                     softsign.format("torch.amax(x, 1)"))  # fmt: skip
+        kept = errors(session, "x - torch.logsumexp(x, 1, keepdim=True)",
+                      "torch.log_softmax(x, 1)", all_values=False)  # fmt: skip
+    assert jump["plain"] < 1e-9 < jump["near"]
+    assert end.pop("odd") > 1e-9 > max(end.values())
+    assert "odd" not in kept
+    assert max(kept.values()) < 1e-9
+
+
+def test_results_of_a_form_share_no_memory():
+    body = "y = torch.relu(torch.relu(x))\n        return y, torch.relu(x).clone(), x[:2] * 1.0"
+    forms = forms_of(a_task(one_line(body)), peaks=FREE)
+    assert len(forms) > 1
+    x = torch.randn(4, 8)
+    results = the_model(forms[1].source)(x)
+    assert len({each.untyped_storage().data_ptr() for each in (x, *results)}) == 4
+
+
 UNTRACEABLE = {
     "x += 1\n        return x": "input or a weight in place",
     "return x + torch.rand_like(x)": "random",

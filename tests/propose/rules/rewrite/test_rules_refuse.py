@@ -1,5 +1,7 @@
 """Where a side condition fails, the rule keeps its hands off."""
 
+import math
+
 import pytest
 
 from kernelsmith.propose.rules.rewrite.algebra.catalogue import RULES
@@ -32,6 +34,14 @@ def conv(b, x, **changes):
 
 def average(b, x, *, kernel=(2, 2), stride=(2, 2)):
     return b.pool("avg_pool", x, kernel, stride)
+
+
+def row(b):
+    return b.input("row", (2, 1, 1, 1), "float32")
+
+
+def _without_mean(b, x, dims):
+    return b.binary("sub", x, b.reduce("mean", x, dims, keep=True))
 
 
 CASES = {
@@ -164,6 +174,57 @@ CASES = {
         "amax", b.binary("add", x, weight(b, 4, 1, 1)), (1,), keep=True),
     "choose-then-compute: a negative slope": lambda b, x: b.reduce(
         "amax", b.unary("leaky_relu", x, negative_slope=-0.1), (1,), keep=True),
+    "choose-then-compute: no slope, and minus infinity is NaN": lambda b, x: b.reduce(
+        "amax", b.unary("leaky_relu", x, negative_slope=0.0), (1,), keep=True),
+    "choose-then-compute: softplus falls at a low threshold": lambda b, x: b.reduce(
+        "amax", b.unary("softplus", x, beta=1.0, threshold=0.5), (1,), keep=True),
+    "choose-then-compute: softplus overflows below a high threshold": lambda b, x: b.reduce(
+        "amax", b.unary("softplus", x, beta=1.0, threshold=100.0), (1,), keep=True),
+    "choose-then-compute: log1p of less than minus one": lambda b, x: b.reduce(
+        "amax", b.unary("log1p", x), (1,), keep=True),
+    "choose-then-compute: softsign of infinities": lambda b, x: b.reduce(
+        "amin", b.unary("softsign", x), (1,), keep=True),
+    "choose-then-compute: a shift from inputs": lambda b, x: b.reduce(
+        "amax", b.binary("add", x, row(b)), (1,), keep=True),
+    "within-bounds: softplus of negative beta": lambda b, x: b.unary(
+        "relu", b.unary("softplus", x, beta=-1.0, threshold=20.0)),
+    "within-bounds: softplus of a negative threshold is x": lambda b, x: b.unary(
+        "relu", b.unary("softplus", x, beta=1.0, threshold=-1.0)),
+    "within-bounds: rsqrt of a negative zero": lambda b, x: b.unary("relu", b.unary("rsqrt", x)),
+    "within-bounds: what float16 takes for infinite": lambda b, x: b.clamp(
+        b.binary("mul", b.clamp(x, 0.0, 6e4), b.number(2.0)), None, 2e5),
+    "forced-constant: a bound that is NaN": lambda b, x: b.clamp(
+        b.unary("tanh", x), math.nan, -1.0),
+    "clamps-compose: a bound that is NaN": lambda b, x: b.clamp(
+        b.clamp(x, 0.0, 1.0), 0.5, math.nan),
+    "shift-invariance: a shift from inputs": lambda b, x: b.softmax(
+        "softmax", b.binary("add", x, row(b)), 1),
+    "shift-invariance: the maximum of all": lambda b, x: b.softmax(
+        "softmax", b.binary("sub", x, b.reduce("amax", x, (1, 2), keep=True)), 1),
+    "shift-invariance: nothing added to the variance": lambda b, x: b.norm(
+        "instance_norm", (conv(b, x), NONE, NONE), eps=0.0),
+    "centred-shift: a shift from inputs": lambda b, x: _without_mean(
+        b, b.binary("add", x, row(b)), (1,)),
+    "fold-batch-norm: a variance of zero": lambda b, x: b.norm(
+        "batch_norm", (conv(b, x), weight(b, 4, name="m"), weight(b, 4, name="v"), NONE, NONE),
+        eps=0.0),
+    "fold-scale: an infinite factor": lambda b, x: b.binary("mul", conv(b, x), b.number(math.inf)),
+    "fold-bias: a number that rounds away the rest": lambda b, x: b.binary(
+        "add", conv(b, x), b.number(12582912.0)),
+    "numbers-together: added and taken away, to round": lambda b, x: b.binary(
+        "sub", b.binary("add", x, b.number(12582912.0)), b.number(12582912.0)),
+    "pool-before-affine: a divisor that may be zero": lambda b, x: average(
+        b, b.binary("div", x, weight(b, 4, 1, 1))),
+    "pool-before-affine: a factor from inputs": lambda b, x: average(
+        b, b.binary("mul", x, b.input("gate", (2, 4, 1, 1), "float32"))),
+    "reduce-before-product: a divisor that may be zero": lambda b, x: b.reduce(
+        "sum", b.binary("div", conv(b, x), weight(b, 4, 1, 1, name="v")), (2, 3), keep=True),
+    "mean-of-norm: nothing added to the variance": lambda b, x: b.reduce(
+        "mean", b.norm("group_norm", (x, NONE, NONE), eps=0.0, groups=2), (2, 3), keep=True),
+    "constant-folding: torch.maximum takes no number": lambda b, x: b.binary(
+        "maximum", x, b.full((2, 4, 6, 6), 1.0, "float32")),
+    "constant-folding: a constant that adds an axis": lambda b, x: b.binary(
+        "add", x, b.full((1, 2, 4, 6, 6), 1.0, "float32")),
 }  # fmt: skip
 
 

@@ -63,6 +63,35 @@ class Build:
         assert "number" in (first, second) or first == second, (first, second)
         return self._add(op, (a, b), broadcast(left, right), dtype)
 
+    def factor(self, x: int) -> float | None:
+        """The number that this is, if it multiplies without losing anything, and nothing if not.
+
+        An infinite one, or one that a narrow dtype takes for zero or infinity, makes NaN of some
+        values and not of others.
+        """
+        node = self.arena[x]
+        if node.op != "number" or not 1e-30 <= abs(node.number()) <= 1e30:
+            return None
+        return node.number()
+
+    def steady(self, norm: int) -> bool:
+        """Whether a norm divides by more than zero, whatever is normalised.
+
+        An eps that float32 takes for zero does not help where a variance is zero.
+        """
+        return self.arena[norm].number("eps") >= 1e-30
+
+    def settled(self, x: int) -> bool:
+        """Whether this is made of weights and of numbers alone, neither huge nor infinite.
+
+        A value that comes from inputs may be infinite, and then what is done with it cannot be
+        moved. A huge number is added to round away digits; that is no shift.
+        """
+        node = self.arena[x]
+        if node.op == "number":
+            return abs(node.number()) <= 1e6
+        return not self.arena.depends(x)
+
     def add(self, a: int, b: int) -> int:
         """The sum, with ``NONE`` as nothing."""
         return b if a == NONE else a if b == NONE else self.binary("add", a, b)

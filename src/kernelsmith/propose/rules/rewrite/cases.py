@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 class NotTraced(Exception):
     """The task cannot be recorded as a graph; the text says why."""
@@ -57,7 +59,9 @@ def make_case(source: str, request: dict[str, Any], dtype: str | None = None) ->
         model = space["Model"](*bound.args, **bound.kwargs)
         model.train(bool(request["training"]))
         bound.apply_defaults()
-        init = dict(bound.arguments)
+        # a module without a constructor takes any arguments: none were given
+        several = {key for key, of in signature.parameters.items() if of.kind in _SEVERAL}
+        init = {k: v for k, v in bound.arguments.items() if k not in several or v}
     call = space[entry] if model is None else model
     if to is not None:
         kind = getattr(torch, to)

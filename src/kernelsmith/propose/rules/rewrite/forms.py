@@ -11,18 +11,17 @@ from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.rewrite.build import Build
 from kernelsmith.propose.rules.rewrite.cost import Peaks, cost_us
 from kernelsmith.propose.rules.rewrite.file import Branch, write_file
-from kernelsmith.propose.rules.rewrite.graph import Arena, product
+from kernelsmith.propose.rules.rewrite.graph import EPS, Arena, product
 from kernelsmith.propose.rules.rewrite.read import Traced, read_graph
 from kernelsmith.propose.rules.rewrite.search import Found, replay, search
 from kernelsmith.propose.rules.rewrite.session import Session, open_session, request_for
 from kernelsmith.propose.rules.rewrite.shrink import RECIPES, shrunk
-from kernelsmith.propose.rules.rewrite.write import aliases_input, statements
+from kernelsmith.propose.rules.rewrite.write import memory_of, statements
 
 _MOST = 5
 _WORTH = 0.997
 """A form must be expected to take at most this share of what the written one takes."""
 _EXACT = 1e-9
-_EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 _TIMES_EAGER = 4.0
 """A form may be this much less exact than the written one (the judge allows ten)."""
 _EPSILONS = 8.0
@@ -169,14 +168,15 @@ class _Rewriter:
                 continue
             task, workload, arena, traced = small
             again = replay(arena, traced.roots, found, self.peaks)
-            if again is None or set(again.names) - set(found.names):
-                continue
+            if again is None or set(again.names) != set(found.names):
+                continue  # a rule that does not fit there would not be checked
             branch = (traced, statements(arena, traced, _fresh(arena, again.roots)))
             reply = self.session.ask(
                 request_for(
                     task, workload, task.source, "compare",
                     form=write_file(task.source, task.entry, [branch]),
                     doubled=write_file(task.source, task.entry, [branch], "float64"),
+                    all_values=not any(rule.finite for rule in again.rules),
                 )
             )  # fmt: skip
             return _is_right(reply["found"], _dtype(traced))
@@ -208,11 +208,18 @@ def _alike(one: float, other: float) -> bool:
 
 
 def _fresh(arena: Arena, roots: tuple[int, ...]) -> tuple[int, ...]:
-    """Results in memory of their own, never an input itself."""
-    build = Build(arena)
-    return tuple(
-        build.unary("clone", each) if aliases_input(arena, each) else each for each in roots
-    )
+    """Results in memory of their own: never an input's, never two in one.
+
+    Equal values are one node, so that results which the task computes (or copies) one by one would
+    else become one tensor.
+    """
+    build, taken, found = Build(arena), set[int](), list[int]()
+    for each in roots:
+        base = memory_of(arena, each)
+        shared = base in taken or arena[base].op in ("input", "weight", "number")
+        taken.add(base)
+        found.append(build.unary("clone", each) if shared else each)
+    return tuple(found)
 
 
 def _is_small(arena: Arena, traced: Traced) -> bool:
@@ -227,12 +234,12 @@ def _is_small(arena: Arena, traced: Traced) -> bool:
 
 def _dtype(traced: Traced) -> str:
     kinds = [kind for _, _, shape, kind in traced.arguments if shape is not None]
-    return next((kind for kind in kinds if kind in _EPS), "float32")
+    return next((kind for kind in kinds if kind in EPS), "float32")
 
 
 def _is_right(found: list[dict[str, Any]], dtype: str) -> bool:
     for each in found:
-        allowed = max(_TIMES_EAGER * each["written"], _EPSILONS * _EPS[dtype])
+        allowed = max(_TIMES_EAGER * each["written"], _EPSILONS * EPS[dtype])
         if not (each["double"] <= _EXACT and each["form"] <= allowed):
             log.info("dropped: %s", each)
             return False

@@ -11,7 +11,9 @@ NONE = -1
 """Stands for an argument that is not given (no bias)."""
 
 LEAVES = {"input", "weight", "number", "full"}
-FLOATS = {"float64", "float32", "float16", "bfloat16"}
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+"""The distance of one from the next number."""
+FLOATS = set(EPS)
 UNARY = {
     "relu", "sigmoid", "tanh", "gelu", "silu", "mish", "hardswish", "hardsigmoid", "clamp",
     "leaky_relu", "elu", "selu", "softplus", "softsign", "logsigmoid", "exp", "log", "sqrt",

@@ -1,5 +1,6 @@
 """From recorded calls to the graph."""
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,6 +64,9 @@ def _plain(said: Any) -> Value:
     return said
 
 
+_PACKED = {"float64": "d", "float32": "f", "float16": "e"}
+
+
 @dataclass(slots=True)
 class _Reader:
     build: Build
@@ -85,7 +89,8 @@ class _Reader:
                 self.nodes[out["ref"]] = number
                 return [number]
             return self._several(call, out)
-        except (Otherwise, KeyError, ValueError, AssertionError, IndexError):
+        except (Otherwise, KeyError, ValueError, AssertionError, IndexError, ArithmeticError,
+                struct.error):  # fmt: skip
             return self._called(call, out)
 
     def _scalar(self, call: dict[str, Any]) -> int | None:
@@ -94,7 +99,11 @@ class _Reader:
         floating = self.tensors[call["out"]["ref"]]["dtype"] in FLOATS
         if call["name"] != "torch.tensor" or not isinstance(data, int | float) or not floating:
             return None
-        return self.build.number(data)
+        kind = self.tensors[call["out"]["ref"]]["dtype"]
+        if kind not in _PACKED:
+            return None
+        # the number that the tensor holds: 0.1 in float32 is another one than in float64
+        return self.build.number(*struct.unpack(_PACKED[kind], struct.pack(_PACKED[kind], data)))
 
     def _several(self, call: dict[str, Any], out: Any) -> list[int]:
         """``max`` and ``min`` over a dimension give values and positions."""

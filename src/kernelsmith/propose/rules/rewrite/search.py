@@ -7,7 +7,7 @@ from kernelsmith.propose.rules.rewrite.algebra.catalogue import COSTED, TIDY
 from kernelsmith.propose.rules.rewrite.algebra.rule import Rule
 from kernelsmith.propose.rules.rewrite.build import Build
 from kernelsmith.propose.rules.rewrite.cost import Peaks, cost_us
-from kernelsmith.propose.rules.rewrite.graph import FLOATS, NONE, Arena
+from kernelsmith.propose.rules.rewrite.graph import FLOATS, NONE, Arena, Node
 
 _WIDTH = 4
 _DEPTH = 10
@@ -136,8 +136,13 @@ def everywhere(arena: Arena, roots: tuple[int, ...], rule: Rule) -> tuple[int, .
         inputs = tuple(now[each] for each in node.inputs)
         same = number if inputs == node.inputs else arena.add(replace(node, inputs=inputs))
         new = rule.rewrite(Build(arena), same) if node.dtype in FLOATS else None
+        assert new is None or _alike(arena[new], node), (rule.name, node, arena[new])
         now[number] = same if new is None else new
     return tuple(now[each] for each in roots)
+
+
+def _alike(one: Node, other: Node) -> bool:
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
 def replay(arena: Arena, roots: tuple[int, ...], found: Found, peaks: Peaks) -> Found | None:

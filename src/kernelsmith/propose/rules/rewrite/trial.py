@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from kernelsmith.propose.rules.rewrite.cases import Case, make_case
+from kernelsmith.propose.rules.rewrite.cases import Case, hollow_case, make_case
 
 _ROW = 4096
 _NOTHING = 1e-3
@@ -13,8 +13,10 @@ _NOTHING = 1e-3
 
 def outline(request: dict[str, Any]) -> dict[str, Any]:
     """Shapes, dtypes and strides of the results, without contents."""
-    with FakeTensorMode(), torch.no_grad():
-        case = make_case(request["source"], request)
+    mode = FakeTensorMode()
+    with torch.no_grad():
+        case = hollow_case(request["source"], request, mode)
+    with mode, torch.no_grad():
         _forbid_plain(case)
         results = _results(case, case.inputs)
     return {
@@ -26,7 +28,9 @@ def compare(request: dict[str, Any]) -> dict[str, Any]:
     """Errors of the reference and of a form against the reference in float64.
 
     Both get the same weights and inputs: as drawn, with signs, and over four decades; and once the
-    weights that the constructor draws, where the others are moved away from them.
+    weights that the constructor draws, where the others are moved away from them. In float64 alone:
+    close together and large, where functions have their jumps and their ends, and with infinities
+    and a NaN, where the form's rules hold for them (``all_values``).
     """
     dtype = request["dtype"]
     with torch.no_grad():
@@ -52,6 +56,12 @@ def compare(request: dict[str, Any]) -> dict[str, Any]:
                     "form": _worst(_results(form, _copies(inputs, form)), answers),
                 }
             )
+        for variant in ("near", "large", "odd") if request["all_values"] else ("near", "large"):
+            inputs = [_varied(each, variant) for each in exact.inputs]
+            answers = _results(exact, _copies(inputs, exact))
+            if request["all_values"] or all(bool(each.isfinite().all()) for each in answers):
+                worst = _worst(_results(doubled, _copies(inputs, doubled)), answers)
+                found.append({"variant": variant, "double": worst, "written": 0.0, "form": 0.0})
     return {"found": found}
 
 
@@ -92,8 +102,18 @@ def _varied(value: Any, variant: str) -> Any:
         return value
     generator = torch.Generator().manual_seed(2)
     value = value.to(torch.float32).double()
-    if variant in ("initial", "plain"):
-        return value
+    match variant:
+        case "initial" | "plain":
+            return value
+        case "near":
+            return value * 0.1 + 0.5
+        case "large":
+            return value * 1e3
+        case "odd":
+            flat = value.flatten()
+            for odd in (torch.inf, -torch.inf, torch.nan) if len(flat) else ():
+                flat[torch.randint(0, len(flat), (), generator=generator)] = odd
+            return flat.reshape(value.shape)
     signs = torch.randint(0, 2, value.shape, generator=generator) * 2.0 - 1
     if variant == "wide":
         signs = signs * 10 ** (torch.rand(value.shape, generator=generator) * 4 - 2)
@@ -117,7 +137,7 @@ def _worst(found: list[torch.Tensor], exact: list[torch.Tensor]) -> float:
 
 
 def _error(found: torch.Tensor, exact: torch.Tensor) -> float:
-    """The worst row's error, as the judge takes it; infinite where the classes differ."""
+    """The worst row's error, as the judge takes it; infinite where NaN or infinities differ."""
     if found.shape != exact.shape:
         return float("inf")
     if not exact.is_floating_point():
@@ -125,6 +145,8 @@ def _error(found: torch.Tensor, exact: torch.Tensor) -> float:
     f, e = found.double().reshape(-1), exact.double().reshape(-1)
     finite = torch.isfinite(e)
     if not torch.equal(torch.isfinite(f), finite):
+        return float("inf")
+    if not torch.equal(f[~finite].nan_to_num(nan=0.0), e[~finite].nan_to_num(nan=0.0)):
         return float("inf")
     f, e = torch.where(finite, f, 0.0), torch.where(finite, e, 0.0)
     length = exact.shape[-1] if exact.dim() > 1 and 16 <= exact.shape[-1] <= _ROW else e.numel()

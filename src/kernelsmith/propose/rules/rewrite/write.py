@@ -260,8 +260,23 @@ _TEXTS: dict[str, Text] = {
 }
 
 
-def aliases_input(arena: Arena, root: int) -> bool:
-    """Whether a result would be an input or weight itself, or a view of one."""
-    while arena[root].op in VIEWS:
-        root = arena[root].inputs[0]
-    return arena[root].op in ("input", "weight", "number")
+_MAY_SHARE = {
+    "__getitem__", "__get__", "narrow", "select", "chunk", "split", "tensor_split", "hsplit",
+    "vsplit", "dsplit", "unbind", "diagonal", "unfold", "movedim", "moveaxis", "swapaxes",
+    "swapdims", "as_strided", "view_as_real", "view_as_complex", "real", "imag", "adjoint", "ravel",
+    "conj", "positive", "broadcast_to", "broadcast_tensors", "meshgrid", "atleast_1d",
+    "atleast_2d", "atleast_3d", "to", "type", "type_as", "float", "double", "half", "bfloat16",
+    "view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "squeeze", "unsqueeze",
+    "expand", "expand_as", "permute", "transpose", "t", "contiguous", "cpu", "cuda",
+}  # fmt: skip
+"""Functions whose result may lie in the memory of their first argument."""
+
+
+def memory_of(arena: Arena, root: int) -> int:
+    """The node in whose memory a result may lie: itself, or what it is a view of."""
+    while True:
+        node = arena[root]
+        shares = node.op == "call" and str(node.attr("name")).rpartition(".")[2] in _MAY_SHARE
+        if not node.inputs or not (node.op in VIEWS or node.op == "item" or shares):
+            return root
+        root = node.inputs[0]

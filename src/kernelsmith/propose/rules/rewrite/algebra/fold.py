@@ -61,13 +61,14 @@ def _matched(b: Build, x: int, ops: tuple[str, ...]) -> tuple[Node, Node, int, b
 def bias(b: Build, x: int) -> int | None:
     """(x w + b) + c = x w + (b + c), and (x w + b) - c = x w + (b - c), per channel.
 
-    Side conditions: c is made of weights and numbers only and has one value per output channel.
+    Side conditions: c is made of weights and numbers only and has one value per output channel. A
+    number is not so large that b would be rounded away beside it.
     """
     found = _matched(b, x, ("add", "sub"))
     if found is None:
         return None
     node, inner, other, first = found
-    if not first and node.op == "sub":
+    if (not first and node.op == "sub") or not b.settled(other):
         return None
     old = inner.inputs[2]
     if old == NONE:
@@ -99,17 +100,19 @@ def _weight_scale(b: Build, inner: Node, factor: int, op: str) -> int | None:
 def scale(b: Build, x: int) -> int | None:
     """(x w_c + b_c) a_c = x (w_c a_c) + b_c a_c. A divisor must be a number other than 0.
 
-    Side conditions: a is made of weights and numbers only, one value per output channel. Rounding:
-    one more in each weight, one fewer in each result.
+    Side conditions: a is made of weights and numbers only, one value per output channel, neither
+    infinite nor zero to a narrow dtype. Rounding: one more in each weight, one fewer in each
+    result.
     """
     found = _matched(b, x, ("mul", "div"))
     if found is None:
         return None
     node, inner, other, first = found
-    if node.op == "div":
-        known = b.arena[other]
-        if not first or known.op != "number" or known.number() == 0:
-            return None
+    known = b.arena[other]
+    if node.op == "div" and (not first or known.op != "number"):
+        return None
+    if known.op == "number" and b.factor(other) is None:
+        return None
     w = _weight_scale(b, inner, other, node.op)
     if w is None:
         return None
@@ -126,13 +129,14 @@ def batch_norm(b: Build, x: int) -> int | None:
     """(y - m) / sqrt(v + e) g + h = y a + (h - m a) with a = g / sqrt(v + e), for y = x w + b.
 
     So w becomes w a and b becomes (b - m) a + h; running statistics are buffers, read at call time.
-    Side conditions: eval mode (the graph has no other), channels of the norm are the product's.
+    Side conditions: eval mode (the graph has no other), channels of the norm are the product's,
+    eps > 0, so that a is finite.
     """
     node = b.arena[x]
     if node.op != "batch_norm":
         return None
     inner = b.arena[node.inputs[0]]
-    if inner.op not in _PRODUCTS or _channel(b, inner) != 1 or any(
+    if inner.op not in _PRODUCTS or _channel(b, inner) != 1 or not b.steady(x) or any(
         b.arena.depends(each) for each in node.inputs[1:] if each != NONE
     ):  # fmt: skip
         return None
@@ -155,9 +159,10 @@ def batch_norm(b: Build, x: int) -> int | None:
 def numbers(b: Build, x: int) -> int | None:
     """(x + u) + v = x + (u + v) and (x u) v = x (u v), u and v known numbers; (x / u) / v alike.
 
-    Rounding: one operation fewer. Overflow: side condition |u v| and |u + v| between 1e-6 and 1e6
-    (or zero for a sum), and for products |u| <= 1e6, so that no intermediate value that was finite
-    becomes infinite for inputs within 1e30.
+    Rounding: one operation fewer. Side conditions: |u + v| <= 1e6, and |u| at most four times
+    that, because (x + u) - u rounds x to the digits of u, sometimes on purpose; |u v| and |u|
+    between 1e-6 and 1e6, so that no intermediate value that was finite becomes infinite for inputs
+    within 1e30.
     """
     node = b.arena[x]
     if node.op not in ("add", "sub", "mul", "div") or b.arena[node.inputs[1]].op != "number":
@@ -168,7 +173,9 @@ def numbers(b: Build, x: int) -> int | None:
     u, v = b.arena[inner.inputs[1]].number(), b.arena[node.inputs[1]].number()
     if {node.op, inner.op} <= {"add", "sub"}:
         total = (u if inner.op == "add" else -u) + (v if node.op == "add" else -v)
-        return b.binary("add", inner.inputs[0], b.number(total)) if abs(total) <= 1e6 else None
+        if not abs(u) <= 4 * abs(total) <= 4e6:
+            return None
+        return b.binary("add", inner.inputs[0], b.number(total))
     if {node.op, inner.op} <= {"mul", "div"} and u != 0 and v != 0:
         total = (u if inner.op == "mul" else 1 / u) * (v if node.op == "mul" else 1 / v)
         if 1e-6 <= abs(total) <= 1e6 and 1e-6 <= abs(u) <= 1e6:

@@ -16,7 +16,8 @@ def group_mean(b: Build, x: int) -> int | None:
     m and r do not change along s; m_g is the mean of the channels' means (equally many positions
     each) and r_g = rsqrt(var_g + eps). A mean over channels as well is taken of the result.
 
-    Side conditions: the mean takes all of space, and at most channels besides.
+    Side conditions: the mean takes all of space, and at most channels besides; eps > 0, so that
+    rounding is not divided by zero. An infinity or NaN makes its whole group NaN on both sides.
     """
     node = b.arena[x]
     if node.op != "mean":
@@ -26,7 +27,7 @@ def group_mean(b: Build, x: int) -> int | None:
         return None
     rank, dims = len(inner.shape), set(node.dims("dims"))
     space = tuple(range(2, rank))
-    if not space or not set(space) <= dims or 0 in dims:
+    if not space or not set(space) <= dims or 0 in dims or not b.steady(node.inputs[0]):
         return None
     source, gain, shift = inner.inputs
     batch, channels, groups = inner.shape[0], inner.shape[1], inner.integer("groups")
@@ -64,7 +65,7 @@ def instance_mean(b: Build, x: int) -> int | None:
     rank = len(inner.shape)
     if inner.op != "instance_norm" or node.dims("dims") != tuple(range(2, rank)) or rank < 3:
         return None
-    if inner.number("eps") <= 0:
+    if not b.steady(node.inputs[0]):
         return None
     bias = inner.inputs[2]
     if bias == NONE:

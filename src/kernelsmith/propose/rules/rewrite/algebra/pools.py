@@ -74,7 +74,8 @@ def before_affine(b: Build, x: int) -> int | None:
 
     Side conditions: the other operand has size one along every pooled axis (or is a number, or is
     a per-channel value of an eval-mode batch norm and the channel axis is not pooled); no padding,
-    so that each window has as many elements as its divisor says.
+    so that each window has as many elements as its divisor says. A factor is finite (made of
+    weights, or a number) and a divisor is a number: infinities of both signs would average to NaN.
     """
     node = b.arena[x]
     if node.op != "avg_pool" or any(node.dims("padding")):
@@ -83,6 +84,9 @@ def before_affine(b: Build, x: int) -> int | None:
     inner = b.arena[node.inputs[0]]
     lead = len(node.shape) - len(kernel)
     if inner.op == "batch_norm" and lead >= 2:
+        statistics = [each for each in inner.inputs[1:] if each != NONE]
+        if not b.steady(node.inputs[0]) or any(b.arena.depends(each) for each in statistics):
+            return None
         pooled = b.pool("avg_pool", inner.inputs[0], kernel, stride)
         return b.norm("batch_norm", (pooled, *inner.inputs[1:]), **dict(inner.attrs))
     if inner.op == "neg":
@@ -93,17 +97,25 @@ def before_affine(b: Build, x: int) -> int | None:
         own = aligned(b.arena.shape(other), len(inner.shape))
         if any(n != 1 for n in own[lead:]) or (inner.op == "div" and place == 1):
             continue
-        if b.arena.shape(each) != inner.shape:
+        if b.arena.shape(each) != inner.shape or not _moves(b, inner.op, other):
             continue
         pooled = b.pool("avg_pool", each, kernel, stride)
         return b.binary(inner.op, *((pooled, other) if place == 0 else (other, pooled)))
     return None
 
 
+def _moves(b: Build, op: str, other: int) -> bool:
+    if op == "div":
+        return b.factor(other) is not None
+    return op != "mul" or b.factor(other) is not None or (
+        b.arena[other].op != "number" and b.settled(other))  # fmt: skip
+
+
 @rule(
     "pool-into-convolution",
     "a convolution followed by average pooling is one convolution with a larger kernel and stride: "
     "the pooled values alone are computed",
+    finite=True,
 )
 def into_convolution(b: Build, x: int) -> int | None:
     """The mean of P neighbours of a convolution has taps at u = j t + k d and stride s t.
@@ -112,7 +124,8 @@ def into_convolution(b: Build, x: int) -> int | None:
     (j t + k d) - p] + c. The composed kernel W[u] = sum_(j t + k d = u) w[k] / P is a
     transposed convolution of w with a window of 1 / P (stride d, dilation t). Padding stays p:
     zeros outside are zeros in both. As many windows fit (see ``pools-compose``). Side
-    conditions: pooling without padding over exactly the convolution's axes.
+    conditions: pooling without padding over exactly the convolution's axes. Finite values only: an
+    infinity times weights of both signs sums to NaN, and times their sum it does not.
     """
     node = b.arena[x]
     if node.op != "avg_pool" or any(node.dims("padding")):
@@ -150,6 +163,7 @@ def into_convolution(b: Build, x: int) -> int | None:
     "pool-into-transposed",
     "a strided transposed convolution followed by average pooling over windows of its stride is a "
     "small ordinary convolution: the upsampled tensor is never made",
+    finite=True,
 )
 def into_transposed(b: Build, x: int) -> int | None:
     """Each input reaches a window of s outputs by the taps whose floor((k d - p) / s) points there.
@@ -161,7 +175,7 @@ def into_transposed(b: Build, x: int) -> int | None:
     = t: a convolution with the few taps t, zeros outside of x. The bias is averaged over as many
     equal values. Windows of a multiple of s are pooled once more. Side conditions: window = stride
     of the pooling, a multiple of the convolution's stride on each axis; no pooling padding; one
-    group. y has floor(length / s) whole windows of size s, and floors compose.
+    group. y has floor(length / s) whole windows of size s, and floors compose. Finite values only.
     """
     node = b.arena[x]
     if node.op != "avg_pool" or not _disjoint(node):
@@ -222,12 +236,14 @@ def _correlated(
     "pool-into-linear",
     "an average pooling over the features of a linear layer averages its weights first: fewer "
     "products",
+    finite=True,
 )
 def into_linear(b: Build, x: int) -> int | None:
     """mean_j (x w_(qP+j) + c_(qP+j)) = x mean_j w_(qP+j) + mean_j c_(qP+j).
 
     Side conditions: the pooled axis is the feature axis (views in between only add axes of size
     one before it), window = stride, no padding; features beyond the last whole window are cut.
+    Finite values only: an infinity times weights of both signs sums to NaN.
     """
     node = b.arena[x]
     if node.op != "avg_pool" or not _disjoint(node) or len(node.dims("kernel")) != 1:

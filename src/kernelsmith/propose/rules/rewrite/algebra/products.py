@@ -74,6 +74,7 @@ def triangular(b: Build, x: int) -> int | None:
 @rule(
     "reassociate",
     "a chain of products is multiplied in the order that takes fewer operations",
+    finite=True,
 )
 def reassociated(b: Build, x: int) -> int | None:
     """(A B) C = A (B C), for matrices.
@@ -82,7 +83,8 @@ def reassociated(b: Build, x: int) -> int | None:
     (w2 b1 + b2). The cost model decides.
 
     Side conditions: plain matrices (or a vector last); both products of one dtype. Rounding is that
-    of sums of the same terms in another order.
+    of sums of the same terms in another order. Finite values only: an infinity times numbers of
+    both signs sums to NaN, and times their sum it does not.
     """
     node = b.arena[x]
     if node.op == "linear":
@@ -115,12 +117,14 @@ def _matrices(b: Build, node: Node) -> bool:
 @rule(
     "add-weights-first",
     "the sum of two products of one input is one product with the sum of their weights",
+    finite=True,
 )
 def merged(b: Build, x: int) -> int | None:
     """(x w1 + b1) + (x w2 + b2) = x (w1 + w2) + (b1 + b2).
 
     The same for differences and for convolutions of equal kernel, stride, padding, dilation and
-    groups. Side conditions: one input, weights of one shape, nothing broadcast.
+    groups. Side conditions: one input, weights of one shape, nothing broadcast. Finite values only:
+    an infinity times w1 and w2 of unlike signs is NaN, and times their sum it is not.
     """
     node = b.arena[x]
     if node.op not in ("add", "sub"):

@@ -9,19 +9,19 @@ from kernelsmith.propose.rules.rewrite.graph import NONE, Node
 _INF = math.inf
 _OWN: dict[str, tuple[float, float]] = {
     "relu": (0, _INF), "sigmoid": (0, 1), "tanh": (-1, 1), "exp": (0, _INF), "abs": (0, _INF),
-    "square": (0, _INF), "sqrt": (0, _INF), "rsqrt": (0, _INF), "softmax": (0, 1),
+    "square": (0, _INF), "sqrt": (0, _INF), "softmax": (0, 1),
     "log_softmax": (-_INF, 0), "erf": (-1, 1), "sin": (-1, 1), "cos": (-1, 1),
-    "hardsigmoid": (0, 1), "softplus": (0, _INF), "var": (0, _INF), "logsigmoid": (-_INF, 0),
+    "hardsigmoid": (0, 1), "var": (0, _INF), "logsigmoid": (-_INF, 0),
     "gelu": (-0.18, _INF), "silu": (-0.28, _INF), "mish": (-0.31, _INF), "softsign": (-1, 1),
-    "hardswish": (-0.375, _INF), "expm1": (-1, _INF),
+    "hardswish": (-0.376, _INF), "expm1": (-1, _INF),
 }  # fmt: skip
 """What an operator can return at all, rounding included (tanh and erf are at most 1 in floats)."""
-_RISING = {"relu", "sigmoid", "tanh", "exp", "sqrt", "erf", "softplus", "softsign", "log1p",
-           "expm1", "logsigmoid", "hardsigmoid"}  # fmt: skip
 _HANDED = {"reshape", "permute", "expand", "slice", "amax", "amin", "mean", "max_pool",
            "avg_pool"}  # fmt: skip
-_SLACK = 1e-3
-"""Bounds computed here are widened by this much of themselves: floats round."""
+_SLACK = 1e-2
+"""Bounds computed here are widened by this much of themselves: floats round, bfloat16 most."""
+_LARGEST = 6e4
+"""What is computed to be larger may be infinite in float16."""
 
 
 def bounds(b: Build, x: int, depth: int = 12) -> tuple[float, float]:
@@ -36,6 +36,11 @@ def bounds(b: Build, x: int, depth: int = 12) -> tuple[float, float]:
         return bounds(b, node.inputs[0], depth - 1)
     if node.op == "clamp":
         return _clamped(node, bounds(b, node.inputs[0], depth - 1))
+    if node.op in ("softplus", "rsqrt"):
+        # softplus of beta < 0 is negative and one of threshold < 0 is x; 1 / sqrt(-0.0) is -inf
+        inner = bounds(b, node.inputs[0], depth - 1)
+        rises = node.op == "softplus" and node.number("beta") > 0 and node.number("threshold") >= 0
+        return (0 if rises or (node.op == "rsqrt" and inner[0] > 0) else -_INF), _INF
     if node.op in ("leaky_relu", "elu", "selu"):
         inner = bounds(b, node.inputs[0], depth - 1)
         return (0 if inner[0] >= 0 else -_INF), _INF
@@ -43,7 +48,7 @@ def bounds(b: Build, x: int, depth: int = 12) -> tuple[float, float]:
         inner = bounds(b, node.inputs[0], depth - 1)
         # all of them lie between 0 and x for positive x, and below 0 for negative x
         return (0 if inner[0] >= 0 else low), max(inner[1], 0)
-    if node.op in _RISING and node.op in ("sigmoid", "tanh", "relu"):
+    if node.op in ("tanh", "relu"):
         inner = bounds(b, node.inputs[0], depth - 1)
         if inner[0] >= 0 and node.op == "tanh":
             low = 0
@@ -94,9 +99,9 @@ def _combined(op: str, a: tuple[float, float], c: tuple[float, float]) -> tuple[
 
 def _widened(low: float, high: float) -> tuple[float, float]:
     """Rounding must not cross a bound, but zero is kept: signs are exact."""
-    down = low - abs(low) * _SLACK if math.isfinite(low) else -_INF
-    up = high + abs(high) * _SLACK if math.isfinite(high) else _INF
-    return (-_INF if math.isnan(low) else down), (_INF if math.isnan(high) else up)
+    down = low - abs(low) * _SLACK if -_LARGEST <= low <= _LARGEST else -_INF
+    up = high + abs(high) * _SLACK if -_LARGEST <= high <= _LARGEST else _INF
+    return down, up
 
 
 @rule(
@@ -107,18 +112,20 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 def superfluous(b: Build, x: int) -> int | None:
     """If lo <= x <= hi holds by construction, max(x, a) = x for a <= lo, min(x, c) = x for c >= hi.
 
-    relu and abs are the identity for x >= 0, and so are leaky_relu and elu; NaN passes through all
-    of them as before. One side of a clamp goes if only that is superfluous. Ranges come from the
-    operators (``bounds``), never from the inputs.
+    relu and abs are the identity for x >= 0, and so are leaky_relu and elu (with a finite slope,
+    which is multiplied with 0); NaN passes through all of them as before, and the sign of a zero
+    may change. One side of a clamp goes if only that is superfluous. Ranges come from the
+    operators (``bounds``), never from the inputs. A bound that is NaN makes everything NaN.
     """
     node = b.arena[x]
     if node.op not in ("clamp", "relu", "abs", "leaky_relu", "elu"):
         return None
     low, high = bounds(b, node.inputs[0])
     if node.op != "clamp":
-        return node.inputs[0] if low >= 0 else None
+        slopes = [v for _, v in node.attrs if isinstance(v, int | float)]
+        return node.inputs[0] if low >= 0 and all(map(math.isfinite, slopes)) else None
     below, above = _bound(node, "low"), _bound(node, "high")
-    if below > above:
+    if not below <= above:
         return None
     free_low, free_high = low >= below, high <= above
     if free_low and free_high:
@@ -139,12 +146,12 @@ def forced(b: Build, x: int) -> int | None:
     """If x <= a by construction, clamp(x, a, c) = min(max(x, a), c) = min(a, c); dually above.
 
     relu(x) = 0 for x <= 0. Holds for infinities too; a NaN would have passed through, and can
-    arise from finite inputs only by overflow on the way.
+    arise from finite inputs only by overflow on the way (or from a bound that is NaN).
     """
     node = b.arena[x]
     if node.op == "relu" and bounds(b, node.inputs[0])[1] <= 0:
         return b.full(node.shape, 0.0, node.dtype)
-    if node.op != "clamp":
+    if node.op != "clamp" or any(map(math.isnan, _limits(node))):
         return None
     low, high = _clamped(node, bounds(b, node.inputs[0]))
     if low == high and math.isfinite(low):
@@ -162,7 +169,7 @@ def clamps(b: Build, x: int) -> int | None:
 
     A composition of monotone maps that are the identity between their bounds: the result is the
     identity between the clamped bounds and constant outside. relu is a clamp with lower bound 0.
-    NaN passes through both. Side conditions: a <= c and d <= e.
+    NaN passes through both. Side conditions: a <= c and d <= e, so that none of them is NaN.
     """
     node = b.arena[x]
     if node.op not in ("clamp", "relu"):
@@ -171,7 +178,7 @@ def clamps(b: Build, x: int) -> int | None:
     if inner.op not in ("clamp", "relu") or (node.op == inner.op == "relu"):
         return None
     (a, c), (d, e) = (_limits(each) for each in (inner, node))
-    if a > c or d > e:
+    if not (a <= c and d <= e):
         return None
     low, high = (min(max(each, d), e) for each in (a, c))
     if low == -_INF and high == _INF:

@@ -16,6 +16,7 @@ from kernelsmith.propose.rules.rewrite.graph import NONE, Dims, Node, aligned, p
     "reduce-before-product",
     "a sum or mean of a product or convolution is a smaller product of sums: the factors are "
     "reduced first, through biases, scales, batch norm and average pooling on the way",
+    finite=True,
 )
 def shrunk(b: Build, x: int) -> int | None:
     """Linearity: sum_j (sum_k x_ik w_jk + b_j) = sum_k x_ik (sum_j w_jk) + sum_j b_j.
@@ -24,7 +25,8 @@ def shrunk(b: Build, x: int) -> int | None:
     the sum over outputs of x[o s + k d - p] is, for each tap k, a sum over the positions that tap
     meets (``taps``). The reduction is carried inwards through operations that are affine in the
     element and the same along the reduced axes (each case of ``_inner`` says why). Side condition:
-    it must arrive at a product; else nothing is gained. Finite values only: partial sums of x or w
+    it must arrive at a product; else nothing is gained. Finite values only: an infinity times
+    weights of both signs sums to NaN, and times their sum it does not; and partial sums of x or w
     may overflow where eager's products do not, at magnitudes above 1e30.
     """
     node = b.arena[x]
@@ -174,7 +176,7 @@ def _again(b: Build, node: Node, x: int, w: int, bias: int, *, keep: Dims) -> in
 
 def _batch_norm(b: Build, op: str, node: Node, dims: Dims) -> int | None:
     """In eval mode a map a_c x + c_c per channel: the mean over other axes goes inside."""
-    if 1 in dims:
+    if 1 in dims or node.number("eps") < 1e-30:
         return None
     inner = _inner(b, "mean", node.inputs[0], dims)
     if inner is None:
@@ -212,11 +214,16 @@ def _term(b: Build, op: str, x: int, shape: Dims, dims: Dims) -> tuple[int, bool
 
 
 def _scaled(b: Build, op: str, node: Node, dims: Dims) -> int | None:
-    """A factor or divisor that is the same along the reduced axes comes out."""
+    """A factor that is the same along the reduced axes comes out; a divisor if it is a number.
+
+    Another divisor may be zero: the sum of infinities of both signs is NaN.
+    """
     left, right = node.inputs
     for place, (each, other) in enumerate(((left, right), (right, left))):
         own = aligned(b.arena.shape(other), len(node.shape))
         if any(own[d] != 1 for d in dims) or (node.op == "div" and place == 1):
+            continue
+        if node.op == "div" and b.factor(other) is None:
             continue
         if aligned(b.arena.shape(each), len(node.shape)) != node.shape:
             continue

@@ -5,8 +5,14 @@ from kernelsmith.propose.rules.rewrite.build import Build
 from kernelsmith.propose.rules.rewrite.graph import NONE, Dims, Node, aligned
 
 
-def _stripped(b: Build, x: int, dims: Dims) -> int | None:
-    """``x`` without a summand that is constant along all of ``dims``."""
+def _stripped(b: Build, x: int, dims: Dims, own_op: str) -> int | None:
+    """``x`` without a summand that is constant along all of ``dims``.
+
+    A summand that comes from inputs may be infinite where the rest is not: inf - inf is NaN, and
+    without it there would be numbers. What ``x`` itself has along these axes (its mean, for those
+    who normalise by it; its maximum, for a softmax) is infinite only where the result is NaN in
+    any case.
+    """
     node = b.arena[x]
     if node.op in ("add", "sub"):
         for place, (each, other) in enumerate((node.inputs, node.inputs[::-1])):
@@ -15,10 +21,13 @@ def _stripped(b: Build, x: int, dims: Dims) -> int | None:
                 continue
             if node.op == "sub" and place == 1:
                 continue
-            return each
+            known = b.arena[other]
+            itself = node.op == "sub" and known.op == own_op and known.inputs[0] == each
+            if b.settled(other) or (itself and known.dims("dims") == dims):
+                return each
     if node.op in ("conv", "conv_transpose", "linear") and node.inputs[2] != NONE:
         channel = len(node.shape) - 1 if node.op == "linear" else 1
-        if channel in dims:
+        if channel in dims or not b.settled(node.inputs[2]):
             return None
         return b.arena.add(Node(op=node.op, inputs=(*node.inputs[:2], NONE), attrs=node.attrs,
                                 shape=node.shape, dtype=node.dtype))  # fmt: skip
@@ -55,12 +64,18 @@ def invariant(b: Build, x: int) -> int | None:
     Layer norm: the normalised axes; instance norm: space; group norm: channels and space (space
     alone where each group is one channel); softmax: its axis. A product's bias is such a shift
     where its channel axis is not among them. Rounding gets better: c is not added at all.
+
+    Side conditions: c is made of weights and numbers, or is x's own mean (maximum) along the axes,
+    see ``_stripped``; eps > 0: what c rounds away would else be blown up.
     """
     node = b.arena[x]
     dims = _averaged(b, node)
     if not dims:
         return None
-    found = _stripped(b, node.inputs[0], dims)
+    soft = node.op in ("softmax", "log_softmax")
+    if not soft and not b.steady(x):
+        return None
+    found = _stripped(b, node.inputs[0], dims, "amax" if soft else "mean")
     if found is None:
         return None
     return b.arena.add(Node(op=node.op, inputs=(found, *node.inputs[1:]), attrs=node.attrs,
@@ -75,7 +90,8 @@ def centred(b: Build, x: int) -> int | None:
     """(y + c) - mean(y + c) = y - mean(y) for c constant along the axes of the mean.
 
     For an eval-mode batch norm of y, a y + c per channel, the scale comes out:
-    a y + c - mean(a y + c) = a (y - mean(y)), if the channel axis is not averaged.
+    a y + c - mean(a y + c) = a (y - mean(y)), if the channel axis is not averaged. Side
+    conditions: c and the norm are made of weights and numbers alone; a is finite (eps > 0).
     """
     node = b.arena[x]
     if node.op != "sub":
@@ -87,11 +103,13 @@ def centred(b: Build, x: int) -> int | None:
     dims = other.dims("dims")
     if b.arena.shape(value) != node.shape:
         return None
-    found = _stripped(b, value, dims)
+    found = _stripped(b, value, dims, own_op="")
     if found is not None:
         return b.binary("sub", found, b.reduce("mean", found, dims, keep=True))
     inner = b.arena[value]
-    if inner.op != "batch_norm" or 1 in dims:
+    if inner.op != "batch_norm" or 1 in dims or not b.steady(value):
+        return None
+    if any(b.arena.depends(each) for each in inner.inputs[1:] if each != NONE):
         return None
     source, _, var, gain, _ = inner.inputs
     factor = b.unary("rsqrt", b.binary("add", var, b.number(inner.number("eps"))))

@@ -9,7 +9,6 @@ from kernelsmith.propose.rules.rewrite.graph import (
     BINARY,
     NONE,
     Node,
-    aligned,
     product,
     reduced,
 )
@@ -121,7 +120,7 @@ def norm_of_one(b: Build, x: int) -> int | None:
         count = node.shape[1] // node.integer("groups") * product(node.shape[2:])
     else:
         return None
-    if count != 1 or node.number("eps") <= 0:
+    if count != 1 or not b.steady(x):
         return None
     bias = node.inputs[2]
     if bias == NONE:
@@ -165,9 +164,10 @@ def composed(b: Build, x: int) -> int | None:
 def cancelling(b: Build, x: int) -> int | None:
     """Exact inverses: neg(neg x), permutations that compose to one, x * 1, x / 1, x + 0, x - 0.
 
-    x + 0 changes -0.0 to 0.0 and nothing else. abs(neg x) = abs(x), square(neg x) = square(x),
-    abs(abs x) = abs x, relu(relu x) = relu x. Not used: log(exp x), sqrt(x^2) / square(sqrt x),
-    x / y * y, (x + y) - y: they round, or overflow in between.
+    x + 0 changes -0.0 to 0.0 and nothing else (no rule keeps the sign of a zero). abs(neg x) =
+    abs(x), square(neg x) = square(x), abs(abs x) = abs x, relu(relu x) = relu x. Not used:
+    log(exp x), sqrt(x^2) / square(sqrt x), x / y * y, (x + y) - y: they round, or overflow in
+    between.
     """
     node = b.arena[x]
     if node.op == "permute":
@@ -255,6 +255,8 @@ def _folded_unary(b: Build, node: Node, value: float, inner: Node) -> int | None
             low, high = node.attr("low"), node.attr("high")
             assert not isinstance(low, str | tuple)
             assert not isinstance(high, str | tuple)
+            if any(each is not None and math.isnan(each) for each in (low, high)):
+                return None
             value = max(value, low) if low is not None else value
             value = min(value, high) if high is not None else value
         case "gelu":
@@ -284,8 +286,10 @@ def _folded_binary(b: Build, node: Node) -> int | None:
         value = {"add": u + v, "sub": u - v, "mul": u * v, "maximum": max(u, v),
                  "minimum": min(u, v)}.get(node.op, u / v if node.op == "div" else 0.0)  # fmt: skip
         return b.full(node.shape, value, node.dtype) if math.isfinite(value) else None
+    if node.op in ("maximum", "minimum"):
+        return None  # torch's functions of that name take no numbers
     for place, (each, other) in enumerate(((left, right), (right, left))):
-        if each.op == "full" and aligned(other.shape, len(node.shape)) == node.shape:
+        if each.op == "full" and other.shape == node.shape:
             inputs = list(node.inputs)
             inputs[place] = b.number(each.number())
             return b.binary(node.op, *inputs)
@@ -295,10 +299,12 @@ def _folded_binary(b: Build, node: Node) -> int | None:
 @rule(
     "log-softmax",
     "x minus its own log-sum-exp is log_softmax, and its exponential is softmax",
+    finite=True,
 )
 def log_softmax(b: Build, x: int) -> int | None:
     """By definition: the logarithm of a softmax over one axis is x minus its log-sum-exp.
 
+    Finite values only: beside +inf the difference is -inf, and log_softmax is NaN everywhere.
     Not used: log(softmax x) and log(sum(exp x)): they become -inf or inf on finite inputs where
     the fused forms do not, and what the reference gives must stay what it is.
     """
