@@ -72,6 +72,8 @@ class _Reader:
     build: Build
     tensors: list[dict[str, Any]]
     nodes: dict[int, int] = field(default_factory=dict)
+    scalars: dict[int, int] = field(default_factory=dict)
+    """Numbers that were made tensors, as such: for functions that take no numbers."""
 
     def read(self, call: dict[str, Any]) -> list[int]:
         """Add one call; answer with its results' nodes."""
@@ -79,6 +81,8 @@ class _Reader:
         try:
             if isinstance(out, dict) and "ref" in out:
                 if (number := self._scalar(call)) is not None:
+                    self._called(call, out)
+                    self.scalars[out["ref"]] = self.nodes[out["ref"]]
                     self.nodes[out["ref"]] = number
                     return []
                 number = self._known(call)
@@ -149,7 +153,7 @@ class _Reader:
     def _form(self, said: Any, inputs: list[int]) -> Value:
         match said:
             case {"ref": number}:
-                inputs.append(self.nodes[number])
+                inputs.append(self.scalars.get(number, self.nodes[number]))
                 return ("node", len(inputs) - 1)
             case {"tuple": items}:
                 return ("tuple", *[self._form(each, inputs) for each in items])

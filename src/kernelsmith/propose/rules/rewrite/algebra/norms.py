@@ -17,7 +17,8 @@ def group_mean(b: Build, x: int) -> int | None:
     each) and r_g = rsqrt(var_g + eps). A mean over channels as well is taken of the result.
 
     Side conditions: the mean takes all of space, and at most channels besides; eps > 0, so that
-    rounding is not divided by zero. An infinity or NaN makes its whole group NaN on both sides.
+    rounding is not divided by zero; gain and bias do not come from inputs. An infinity or NaN in x
+    makes its whole group NaN on both sides.
     """
     node = b.arena[x]
     if node.op != "mean":
@@ -30,6 +31,8 @@ def group_mean(b: Build, x: int) -> int | None:
     if not space or not set(space) <= dims or 0 in dims or not b.steady(node.inputs[0]):
         return None
     source, gain, shift = inner.inputs
+    if any(b.arena.depends(each) for each in (gain, shift) if each != NONE):
+        return None
     batch, channels, groups = inner.shape[0], inner.shape[1], inner.integer("groups")
     each = channels // groups
     means = b.reshape(b.reduce("mean", source, space, keep=False), (batch, groups, each))
