@@ -84,15 +84,16 @@ def parameters(products: Sequence[Product], chip: Chip = H200) -> tuple[Paramete
                   ordered=False, lever=Lever.FORM,
                   why="elementwise work on the product while it is in registers"),
     ]  # fmt: skip
-    if exact:
-        loads = ("pointers", "descriptors") if chip.descriptors else ("pointers",)
-        made += [
-            Parameter(name="product_loads", choices=loads, default=loads[-1], ordered=False,
-                      lever=Lever.PRODUCT, why="planes fetched by the tensor memory accelerator"),
-            Parameter(name="product_programs", choices=("auto", "tiles", "persistent"),
-                      default="auto", ordered=False, lever=Lever.PROGRAMS,
-                      why="programs that stay and take the next tile"),
-        ]  # fmt: skip
+    loads = ("pointers", "descriptors") if chip.descriptors else ("pointers",)
+    # Planes are our own, and aligned; half precision is read where it lies.
+    usual = "pointers" if products[flop.index(max(flop))].dtype in HALF else loads[-1]
+    made += [
+        Parameter(name="product_loads", choices=loads, default=usual, ordered=False,
+                  lever=Lever.PRODUCT, why="tiles fetched by the tensor memory accelerator"),
+        Parameter(name="product_programs", choices=("auto", "tiles", "persistent"),
+                  default="auto", ordered=False, lever=Lever.PROGRAMS,
+                  why="programs that stay and take the next tile"),
+    ]  # fmt: skip
     return tuple(made)
 
 
@@ -110,6 +111,12 @@ SEEDS: tuple[tuple[tuple[str, str], ...], ...] = (
     (("product_epilogue", "apart"),),
 )
 """What differs from the defaults, best guess first."""
+_HALF_SEEDS: tuple[tuple[tuple[str, str], ...], ...] = (
+    (("product", "tiles"), ("product_loads", "descriptors"), ("product_programs", "persistent")),
+    (("product", "tiles"), ("product_loads", "descriptors"), ("product_tile", "128x256x64")),
+    (("product", "tiles"), ("product_programs", "persistent")),
+)
+"""The same for half precision, before all others."""
 
 
 def seeds(
@@ -123,6 +130,8 @@ def seeds(
     wanted = list(SEEDS)
     mixed = (("product", "mixed"),)
     wanted.insert(1 if min(largest.m, largest.n) <= SKINNY else 6, mixed)
+    if largest.dtype in HALF:
+        wanted[1:1] = _HALF_SEEDS
     if _is_small(largest):
         several = ("product", "several")
         wanted[1:1] = [(several,), (several, ("product_tile", "32x32x32"))]
@@ -367,8 +376,11 @@ def _adjusted(product: Product, schedule: Schedule, chosen: Parameters, chip: Ch
             s = replace(s, persistent=True, split_k=1)
             if chosen["product_stages"] == "auto" and product.k <= s.bk:
                 s = replace(s, stages=min(s.stages, 2))  # one more is loaded ahead
-    elif chosen.get("product_programs") == "persistent":
-        raise NotRecognised("only products of planes are persistent")
+        return s
+    if product.dtype in HALF:
+        s = replace(s, descriptors=chosen["product_loads"] == "descriptors")
+    if chosen["product_programs"] == "persistent":
+        s = replace(s, persistent=True, split_k=1)
     return s
 
 

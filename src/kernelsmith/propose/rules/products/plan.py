@@ -31,7 +31,7 @@ from kernelsmith.propose.rules.products.product import (
     ceil_div,
 )
 from kernelsmith.propose.rules.products.several import programs, several_text
-from kernelsmith.propose.rules.products.tiles import reduce_text, tile_text
+from kernelsmith.propose.rules.products.tiles import describable, reduce_text, tile_text
 from kernelsmith.propose.rules.products.vectors import as_vector, vector_text
 
 _SPLIT_BYTES = {"bf16x3": 4, "bf16x6": 6, "tf32x3": 8}
@@ -108,13 +108,16 @@ def check(product: Product, schedule: Schedule, chip: Chip = H200) -> None:
         raise NotRecognised(f"planes are multiplied in tiles of {ROWS} rows and columns at least")
     if s.split_k > max(1, p.k // s.bk):
         raise NotRecognised(f"there are fewer than {s.split_k} steps of k")
-    if s.persistent and (s.split_k > 1 or s.planes != "once"):
-        raise NotRecognised("only undivided products of planes are persistent")
+    stays = s.planes == "once" or (s.planes == "tile" and s.precision in ("native", "tf32"))
+    if s.persistent and (s.split_k > 1 or not stays):
+        raise NotRecognised("only undivided products of planes or as they come are persistent")
     needed = shared_bytes(p, s)
     if needed > chip.shared_bytes:
         raise NotRecognised(f"{needed // 1024} KiB of shared memory are more than there are")
     if s.descriptors and not chip.descriptors:
         raise NotRecognised("the device has nothing that copies tiles by descriptor")
+    if s.descriptors and s.planes == "tile" and not (half and describable(p)):
+        raise NotRecognised("operands that lie so are not copied by descriptor")
     values = s.bm * s.bn // (32 * s.warps)
     if s.planes != "tile" and values > 64:
         raise NotRecognised("two sums per element do not fit the registers of so few warps")

@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.compiler.call import (
     Viewed,
 )
 from kernelsmith.propose.rules.compiler.launching import elements
+from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.products.choose import (
     BYTES,
     expected_us,
@@ -223,6 +224,9 @@ class _Rewriter:
             self._steps[at] = ()
         if schedule.precision == "tf32":
             self._conditions["torch.backends.cudnn.allow_tf32"] = "True"
+        if schedule.descriptors and schedule.planes == "tile":
+            self._aligned(found.a)
+            self._aligned(found.b)
         if schedule.descriptors:
             self._descriptors = True
             before.append(
@@ -231,6 +235,25 @@ class _Rewriter:
         self._steps[site.at] = ()
         self._steps[site.last] = (*before, *written.steps, *after)
         self._kernels += written.kernels
+
+    def _aligned(self, operand: Operand) -> None:
+        """Ask that what a descriptor begins with lies at a multiple of 16 bytes.
+
+        What the call makes itself does so.
+
+        Raises:
+            NotRecognised: It is known not to, or nobody can tell.
+        """
+        if not isinstance(operand, Named | Viewed):
+            raise NotRecognised("nobody can tell where an operand of a product begins")
+        if isinstance(operand, Viewed) and operand.offset % 8:
+            raise NotRecognised("operands that lie so are not copied by descriptor")
+        made = {each.name for each in self._call.steps if isinstance(each, Allocate)}
+        path = {each.name: each.path for each in self._call.arguments}.get(operand.name)
+        if path is not None:
+            self._conditions[f"{path}.data_ptr() % 16"] = "0"
+        elif operand.name not in made:
+            raise NotRecognised("nobody can tell where an operand of a product begins")
 
     def call(self) -> Call:
         """The whole, without kernels that nothing launches any more."""
