@@ -100,9 +100,10 @@ def templates_only(task: Task, backend: str, device: Device | None = None) -> Fa
     """What is read from the source alone: no process is started, and torch is not loaded."""
     if backend in ports.BACKENDS:
         return _collected([lambda: ports.ported(task, backend)])
-    found = [lambda: (template_for(task, backend),), lambda: kinds_for(task, backend)]
+    chip = chip_of(device)
+    found = [lambda: (template_for(task, backend, chip),), lambda: kinds_for(task, backend)]
     if _is_for_gpu(backend, device):
-        found.append(lambda: (product_family(task, chip_of(device)),))
+        found.append(lambda: (product_family(task, chip),))
     return _products_first(_collected(found))
 
 

@@ -22,6 +22,10 @@ class Reading(Protocol):
         """Insist that these dimensions are the trailing ones."""
         ...
 
+    def check_all(self) -> None:
+        """Take all dimensions for trailing ones."""
+        ...
+
     def check_matrix(self, what: str) -> None:
         """Insist on inputs of two dimensions."""
         ...
@@ -148,6 +152,27 @@ def _order(b: Bound, name: str = "p") -> float:
     if not isinstance(order, int | float):
         raise NotRecognised(f"rules do not know the norm {order!r}")
     return float(order)
+
+
+def _norm(name: str) -> Known:
+    def make(r: Reading, b: Bound) -> int:
+        if b.get("dim") is None:
+            r.check_all()
+            return r.ops.norm(r.node(b["x"]), _order(b, name), keep=True)
+        r.check_row(b["dim"])
+        return r.ops.norm(r.node(b["x"]), _order(b, name), keep=_flag(b, "keepdim"))
+
+    return Known(f"x {name} dim keepdim", make)
+
+
+def check_norm(dotted: str, count: int, dim: object) -> None:
+    """Insist that ``torch.linalg.norm`` is one of vectors: with an order it may be of matrices.
+
+    Raises:
+        NotRecognised: It is.
+    """
+    if dotted == "torch.linalg.norm" and count > 1 and not isinstance(dim, int):
+        raise NotRecognised("rules do not know norms of matrices")
 
 
 def _loss(per_element: Callable[[Reading, int, int, Bound], int], names: str = "") -> Known:
@@ -305,10 +330,7 @@ FUNCTIONS: dict[str, Known] = {
     "std": Known("x dim unbiased keepdim correction",
                  lambda r, b: _variance(r, b, deviation=True)),
     "logsumexp": _row(lambda r, b, keep: r.ops.logsumexp(r.node(b["x"]), keep=keep)),
-    "norm": _row(lambda r, b, keep: r.ops.norm(r.node(b["x"]), _order(b), keep=keep),
-                 "x p dim keepdim"),
-    "vector_norm": _row(lambda r, b, keep: r.ops.norm(
-        r.node(b["x"]), _order(b, "ord"), keep=keep), "x ord dim keepdim"),
+    "norm": _norm("p"), "vector_norm": _norm("ord"),
     "softmax": _row(lambda r, b, _: r.ops.softmax(r.node(b["x"])), "x dim _stacklevel dtype"),
     "log_softmax": _row(lambda r, b, _: r.ops.log_softmax(r.node(b["x"])),
                         "x dim _stacklevel dtype"),

@@ -96,6 +96,8 @@ class Graph:
     """Arguments of ``forward`` that are tensors, in order."""
     shaped_like: str = ""
     """The full tensor whose shape the output follows."""
+    overall: bool = False
+    """Whether a row is all that there is."""
 
     @property
     def result(self) -> Node:
@@ -294,3 +296,16 @@ def check_result(nodes: Sequence[Node], output: int, full: Sequence[str], *, beh
         raise NotRecognised("rules do not know an output that does not depend on the inputs")
     if not is_floating(nodes, output):
         raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")
+
+
+def lies_in(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Shape:
+    """How an input lies over the largest one, by their dimensions as written."""
+    if shape is None or widest is None or shape == widest:
+        return Shape.FULL
+    if len(shape) == len(widest) and shape[-1] == "1" and shape[:-1] == widest[:-1]:
+        return Shape.ROW
+    if len(shape) == 1 and shape[0] == widest[-1]:
+        return Shape.COLUMN
+    if len(shape) == len(widest) - 1 and shape == widest[:-1]:
+        return Shape.SQUEEZED
+    return Shape.FULL  # a product's operands; refused where a kernel would read them

@@ -9,7 +9,8 @@ TAKEN = {
     "last", "at", "u", "W", "U", "T", "vec", "ivec", "dvec", "scratch", "partial", "float",
     "double", "int", "load", "store", "sweep", "only", "splat", "lanes", "at_row", "inside",
     "there", "first", "flat", "whole", "looped", "finish", "kernel", "short", "programs", "count",
-    "lib", "RUN", "self", "torch", "tl", "triton",
+    "lib", "RUN", "self", "torch", "tl", "triton", "larger", "smaller", "piece", "pieces", "share",
+    "begin", "end", "held", "every", "joined",
 }  # fmt: skip
 """Names that the templates use themselves."""
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 
 from kernelsmith.domain.task import Task
-from kernelsmith.propose.rules.functions import FUNCTIONS, LAYERS, RENAMED, Known
+from kernelsmith.propose.rules.functions import FUNCTIONS, LAYERS, RENAMED, Known, check_norm
 from kernelsmith.propose.rules.graph import (
     Builder,
     Graph,
@@ -13,6 +13,7 @@ from kernelsmith.propose.rules.graph import (
     NotRecognised,
     Shape,
     check_result,
+    lies_in,
     pruned,
 )
 from kernelsmith.propose.rules.idle import (
@@ -55,6 +56,7 @@ class _Reader:
         self._attributes = attributes(module.constructor)
         self._names: dict[str, Value] = {}
         self._misfits: dict[str, str] = {}
+        self._overall = False
 
     def graph(self) -> Graph:
         inputs = self._read_arguments()
@@ -64,9 +66,11 @@ class _Reader:
         full = [n.text for n in nodes if n.kind is Kind.INPUT and n.shape is Shape.FULL]
         check_result(nodes, output, full, behind=bool(prefix))
         self._check_inputs(nodes)
+        if self._overall and nodes[output].shape is not Shape.FULL:
+            raise NotRecognised("rules must know the dimension of a reduction")
         return Graph(
             nodes=nodes, output=output, trailing=self._trailing or 1, prefix=prefix,
-            inputs=inputs, shaped_like=full[0],
+            inputs=inputs, shaped_like=full[0], overall=self._overall,
         )  # fmt: skip
 
     def _check_inputs(self, nodes: tuple[Node, ...]) -> None:
@@ -105,7 +109,7 @@ class _Reader:
                     raise NotRecognised(f"rules do not know a number that is called {name!r}")
                 self._names[name] = Late(text=name)
                 continue
-            lies = _shape(shape, widest)
+            lies = lies_in(shape, widest)
             if (
                 shape
                 and widest
@@ -345,6 +349,7 @@ class _Reader:
             name = dotted.rpartition(".")[2]
             if dotted in ("torch.max", "torch.min") and (len(args) > 1 or keywords):
                 return self._extreme(name, args, keywords)
+            check_norm(dotted, len(args), args[2] if len(args) > 2 else keywords.get("dim"))
             if not dotted.startswith("torch.") or name not in FUNCTIONS:
                 raise NotRecognised(f"rules do not know {dotted}")
             return self._call_known(name, args, keywords)
@@ -463,6 +468,13 @@ class _Reader:
             raise NotRecognised("rules do not know reductions over different dimensions")
         self._trailing = len(wanted)
 
+    def check_all(self) -> None:
+        """Take all dimensions for one row; what is found of it meets everything."""
+        if not self._rank:
+            raise NotRecognised("rules must know the dimension of a reduction")
+        self.check_row(tuple(range(-self._rank, 0)))
+        self._overall = True
+
     def check_matrix(self, what: str) -> None:
         """Insist on inputs of two dimensions."""
         if self._rank != 2:
@@ -474,18 +486,6 @@ class _Reader:
         self._prefix.append((name, text))
         node = self.build.add(Node(kind=Kind.INPUT, text=name, shape=Shape.FULL))
         return Tensor(node=node)
-
-
-def _shape(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Shape:
-    if shape is None or widest is None or shape == widest:
-        return Shape.FULL
-    if len(shape) == len(widest) and shape[-1] == "1" and shape[:-1] == widest[:-1]:
-        return Shape.ROW
-    if len(shape) == 1 and shape[0] == widest[-1]:
-        return Shape.COLUMN
-    if len(shape) == len(widest) - 1 and shape == widest[:-1]:
-        return Shape.SQUEEZED
-    return Shape.FULL  # a product's operands; refused where a kernel would read them
 
 
 def _text(value: Value) -> str:

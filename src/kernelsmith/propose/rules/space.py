@@ -2,13 +2,14 @@
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelsmith.propose.header import header_of, written
+from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.graph import COSTLY, POLYNOMIAL, Graph, Kind, Shape
 from kernelsmith.propose.rules.levers import Lever, lever_named
-from kernelsmith.propose.rules.plan import can_keep, onlines
+from kernelsmith.propose.rules.plan import can_keep, onlines, plan
 
 Parameters = Mapping[str, str]
 _STRIDE = 256
@@ -234,6 +235,15 @@ _CPU_SEEDS: tuple[Parameters, ...] = (
     {"width": "8", "unroll": "4", "accumulate": "blocked"},
 )
 
+_LONG = 16384
+"""Elements of a row above which it goes in steps."""
+_PROGRAMS = ("0", "264", "1056", "4224")
+_SPLITS = Parameter(
+    name="splits",
+    choices=("1", "4", "16", "64", "256", "1024"),
+    default="1",
+    why="pieces of a long row, where there are fewer rows than multiprocessors",
+)
 _TRITON_SEEDS: tuple[Parameters, ...] = (
     {},
     {"warps": "8"},
@@ -244,16 +254,23 @@ _TRITON_SEEDS: tuple[Parameters, ...] = (
 )
 
 
-def triton_space(graph: Graph) -> Space:
-    """What the Triton template of a graph can be varied by."""
+def triton_space(
+    graph: Graph, rows: Sequence[tuple[int, int]] = (), chip: Chip = H200
+) -> Space:  # fmt: skip
+    """What the Triton template of a graph can be varied by.
+
+    ``rows`` says how many there are and how long, for every workload where that is known.
+    """
     flat = not graph.has_rows
+    long = [each for each in rows if each[1] > _LONG and not flat]
+    each = chip.processors
     made = [
         Parameter(name="block", choices=("256", "512", "1024", "2048", "4096", "8192"),
                   default="1024" if flat else "2048",
                   why="elements per step" if flat else "elements per step of a long row"),
-        Parameter(name="warps", choices=("1", "2", "4", "8", "16"), default="4",
-                  why="warps per program"),
-        Parameter(name="programs", choices=("0", "264", "1056", "4224"), default="0",
+        Parameter(name="warps", choices=("1", "2", "4", "8", "16", *(["32"] if long else [])),
+                  default="4", why="warps per program"),
+        Parameter(name="programs", choices=_by_processor(each) if long else _PROGRAMS, default="0",
                   why="0 is one per tile; otherwise programs stay and take the next"),
         Parameter(name="evict", choices=("none", "first"), default="none", ordered=False,
                   why="inputs that are read once should leave the cache first"),
@@ -267,8 +284,33 @@ def triton_space(graph: Graph) -> Space:
         ]  # fmt: skip
     if onlines(graph):
         made.append(_PASSES)
+    wanted = _TRITON_SEEDS
+    if long and len(plan(graph, keep=False, online=False).sweeps) > 1:
+        wanted = (*_long_seeds(each), *wanted)
+    few = min((count for count, _ in long), default=each)
+    if few < each and graph.of(Kind.REDUCE) and not graph.of(Kind.TOTAL):
+        made.append(_SPLITS)
+        wanted = (*_few_seeds(few, each), *wanted)
     return Space(template="flat" if flat else "rows", parameters=tuple(made),
-                 seeds=_seeds(made, _TRITON_SEEDS))  # fmt: skip
+                 seeds=_seeds(made, wanted))  # fmt: skip
+
+
+def _by_processor(processors: int) -> tuple[str, ...]:
+    return ("0", *(str(times * processors) for times in (1, 2, 8, 32)))
+
+
+def _long_seeds(processors: int) -> tuple[Parameters, ...]:
+    """One large program per multiprocessor: what it has read is in the cache when it comes back."""
+    near = {"programs": str(processors), "warps": "32", "block": "8192"}
+    return (near, near | {"passes": "online"}, {"passes": "online"})
+
+
+def _few_seeds(rows: int, processors: int) -> tuple[Parameters, ...]:
+    """Pieces enough for several programs per multiprocessor."""
+    enough = [each for each in _SPLITS.choices if int(each) * rows >= 4 * processors]
+    splits = enough[0] if enough else _SPLITS.choices[-1]
+    cut = {"splits": splits, "block": "4096", "warps": "8"}
+    return (cut | {"passes": "online"}, cut)
 
 
 def _seeds(

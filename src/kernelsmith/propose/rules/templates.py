@@ -1,9 +1,11 @@
 """From a task to candidates: the graph is read once, then any choice of parameters is written."""
 
+import math
 from dataclasses import dataclass
 
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
+from kernelsmith.propose.rules.chip import H200, Chip
 from kernelsmith.propose.rules.cpp_source import CppSource
 from kernelsmith.propose.rules.family import owned
 from kernelsmith.propose.rules.graph import Graph, Kind, NotRecognised
@@ -12,6 +14,7 @@ from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.reader import read_graph
 from kernelsmith.propose.rules.source import Module, read_module
 from kernelsmith.propose.rules.space import Parameters, Space, cpu_space, triton_space
+from kernelsmith.propose.rules.triton_pieces import PiecesSource
 from kernelsmith.propose.rules.triton_source import TritonSource
 
 BACKENDS = ("cpu", "triton")
@@ -38,6 +41,7 @@ class Template:
     module: Module
     graph: Graph
     space: Space
+    chip: Chip = H200
 
     @property
     def follows_library(self) -> bool:
@@ -51,6 +55,8 @@ class Template:
             imports, launch = "from kernelsmith.kernels import cpp", _cpp_launch(self.graph)
         else:
             made = TritonSource(self.graph, chosen)
+            if chosen.get("splits", "1") != "1":
+                made = PiecesSource(self.graph, chosen, self.chip.processors)
             kernel, launch = made.text(), made.launch()
             imports = "import triton\nimport triton.language as tl"
         return candidate_source(
@@ -73,7 +79,7 @@ class Template:
         return owned(self, source)
 
 
-def template_for(task: Task, backend: str) -> Template:
+def template_for(task: Task, backend: str, chip: Chip = H200) -> Template:
     """Read a task.
 
     Raises:
@@ -85,8 +91,31 @@ def template_for(task: Task, backend: str) -> Template:
     graph = read_graph(task)
     if backend == "triton" and "pow" in graph.ops():
         raise NotRecognised("rules do not know a general power in Triton")
-    space = cpu_space(graph) if backend == "cpu" else triton_space(graph)
-    return Template(backend=backend, module=read_module(task), graph=graph, space=space)
+    module = read_module(task)
+    if backend == "cpu":
+        if graph.overall:
+            raise NotRecognised("rules do not share one row among threads")
+        return Template(backend=backend, module=module, graph=graph, space=cpu_space(graph))
+    space = triton_space(graph, _rows(module, graph), chip)
+    return Template(backend=backend, module=module, graph=graph, space=space, chip=chip)
+
+
+def _rows(module: Module, graph: Graph) -> tuple[tuple[int, int], ...]:
+    """How many rows there are and how long they are, for every workload whose sizes are told."""
+    names = [each.arg for each in module.forward.args.args]
+    names = names if module.task.is_function else names[1:]
+    written = dict(zip(names, module.inputs(), strict=False)).get(graph.shaped_like)
+    if not isinstance(written, tuple):
+        return ()
+    found = []
+    for workload in module.task.workloads:
+        try:
+            sizes = module.sizes(written, workload)
+        except NotRecognised:
+            continue
+        cut = len(sizes) - graph.trailing
+        found.append((math.prod(sizes[:cut]), math.prod(sizes[cut:])))
+    return tuple(found)
 
 
 def _cpp_launch(graph: Graph) -> list[str]:

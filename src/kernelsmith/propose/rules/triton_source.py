@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kernelsmith.propose.rules.graph import Graph, Kind, Shape
 from kernelsmith.propose.rules.names import pointers
-from kernelsmith.propose.rules.plan import Plan, Sweep, computed, plan, roots
+from kernelsmith.propose.rules.plan import Plan, Sweep, computed, onlines, plan, roots
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">",
           "ge": ">="}  # fmt: skip
@@ -38,9 +38,18 @@ def log1p(x):
 
 
 """
-_WORST = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
+WORST = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
 _PICK = {"sum": "{0} + {1}", "max": "tl.maximum({0}, {1}, tl.PropagateNan.ALL)",
          "min": "tl.minimum({0}, {1}, tl.PropagateNan.ALL)"}  # fmt: skip
+_ACROSS = {"sum": "tl.sum({0}, axis=1, keep_dims=True)",
+           "max": "tl.reduce({0}, 1, larger, keep_dims=True)",
+           "min": "tl.reduce({0}, 1, smaller, keep_dims=True)"}  # fmt: skip
+_EXTREMES = {
+    "max": "@triton.jit\ndef larger(a, b):\n"
+    "    return tl.maximum(a, b, tl.PropagateNan.ALL)  # NaN wins, as in torch\n\n\n",
+    "min": "@triton.jit\ndef smaller(a, b):\n"
+    "    return tl.minimum(a, b, tl.PropagateNan.ALL)  # NaN wins, as in torch\n\n\n",
+}
 _REGISTERS = 16384
 """Elements that one program may hold at a time."""
 
@@ -62,16 +71,31 @@ class TritonSource:
         self.numbers = graph.of(Kind.NUMBER)
         self.totals = graph.of(Kind.TOTAL)
         self._done: set[int] = set()
+        # What no number makes of exp(x - max) is none either: there the maximum need not be.
+        self._shifts = {pair.maximum for pair in onlines(graph)}
 
     def text(self) -> str:
         """All kernels."""
         ops = self.graph.ops()
         parts = (_TANH if "tanh" in ops else "") + (_LOG1P if "log1p" in ops else "")
+        reduced = {self.graph.nodes[n].op for n in self._strict()}
+        parts += "".join(each for op, each in _EXTREMES.items() if op in reduced)
         if self.graph.has_rows:
             parts += self._rows(looped=False) + "\n\n" + self._rows(looped=True)
         else:
             parts += self._flat()
         return parts + ("\n\n" + self._finish() if self.totals else "")
+
+    def _strict(self) -> list[int]:
+        """Reductions that must be no number where anything is."""
+        return [n for n in self.graph.of(Kind.REDUCE) if n not in self._shifts]
+
+    def across(self, n: int, value: str) -> str:
+        """A reduction along the last of two dimensions."""
+        op = self.graph.nodes[n].op
+        if n in self._shifts:
+            return f"tl.{op}({value}, axis=1, keep_dims=True)"
+        return _ACROSS[op].format(value)
 
     def _signature(self, name: str, *constants: str) -> list[str]:
         out = "partial" if self.totals else "out"
@@ -139,8 +163,8 @@ class TritonSource:
             for n in sweep.reduces:
                 node = self.graph.nodes[n]
                 lines += self._values([node.args[0]])
-                value = f"tl.where(inside, {self._name(node.args[0])}, {_WORST[node.op]})"
-                lines.append(f"r{n} = tl.{node.op}({value}, axis=1, keep_dims=True)")
+                value = f"tl.where(inside, {self._name(node.args[0])}, {WORST[node.op]})"
+                lines.append(f"r{n} = {self.across(n, value)}")
                 self._done.add(n)
             if sweep.writes:
                 lines += self._values([self.graph.output])
@@ -153,28 +177,28 @@ class TritonSource:
 
     def _looped(self) -> list[str]:
         """A long row in steps, once per sweep."""
-        lines: list[str] = []
-        for sweep in self.plan.sweeps:
-            values = computed(self.graph, roots(self.graph, sweep), frozenset())
-            outer = [a for n in values for a in self.graph.nodes[n].args if not self._wide(a)]
-            lines += self._values(outer)
-            lines += self._sweep(sweep)
-        return lines
+        return [line for sweep in self.plan.sweeps for line in self.swept(sweep)]
 
-    def _sweep(self, sweep: Sweep) -> list[str]:
+    def swept(self, sweep: Sweep, begin: str = "0", end: str = "dim") -> list[str]:
+        """Lines of one sweep over a part of the row, and of what it needs of the row itself."""
+        values = computed(self.graph, roots(self.graph, sweep), frozenset())
+        outer = [a for n in values for a in self.graph.nodes[n].args if not self._wide(a)]
+        return [*self._values(outer), *self._sweep(sweep, begin, end)]
+
+    def _sweep(self, sweep: Sweep, begin: str, end: str) -> list[str]:
         lines = [
-            f"a{n} = tl.full([ROWS, BLOCK], {_WORST[self.graph.nodes[n].op]}, tl.float32)"
+            f"a{n} = tl.full([ROWS, BLOCK], {WORST[self.graph.nodes[n].op]}, tl.float32)"
             for n in sweep.reduces
         ]
         for pair in sweep.online:
             lines.append(f"m{pair.total} = tl.full([ROWS, BLOCK], -3.4028234e38, tl.float32)")
             lines.append(f"a{pair.total} = tl.zeros([ROWS, BLOCK], tl.float32)")
-        inner = ["at = start + tl.arange(0, BLOCK)[None, :]", "inside = there & (at < dim)"]
+        inner = ["at = start + tl.arange(0, BLOCK)[None, :]", f"inside = there & (at < {end})"]
         before = set(self._done)
         inner += self._values(roots(self.graph, sweep))
         for n in sweep.reduces:
             node = self.graph.nodes[n]
-            value = f"tl.where(inside, {self._name(node.args[0])}, {_WORST[node.op]})"
+            value = f"tl.where(inside, {self._name(node.args[0])}, {WORST[node.op]})"
             inner.append(f"a{n} = {_PICK[node.op].format(f'a{n}', value)}")
         for pair in sweep.online:
             m, a, t = f"m{pair.total}", f"a{pair.total}", f"t{pair.total}"
@@ -187,11 +211,10 @@ class TritonSource:
         if sweep.writes:
             inner.append(self._store())
         self._done = before
-        lines.append("for start in range(0, dim, BLOCK):")
+        lines.append(f"for start in range({begin}, {end}, BLOCK):")
         lines += [f"    {line}" for line in inner]
         for n in sweep.reduces:
-            op = self.graph.nodes[n].op
-            lines.append(f"r{n} = tl.{op}(a{n}, axis=1, keep_dims=True)")
+            lines.append(f"r{n} = {self.across(n, f'a{n}')}")
         for pair in sweep.online:
             m, a, r = f"m{pair.total}", f"a{pair.total}", f"r{pair.maximum}"
             lines.append(f"{r} = tl.max({m}, axis=1, keep_dims=True)")

@@ -106,6 +106,10 @@ class Lowering:
             raise NotRecognised("rules do not know reductions here")
         self._axis(dim)
 
+    def check_all(self) -> None:
+        """Refuse: only the rows template takes all for one row."""
+        raise NotRecognised("rules do not know reductions over everything here")
+
     def check_matrix(self, what: str) -> None:
         """Refuse: only the rows template knows that."""
         raise NotRecognised(f"rules do not know {what} here")

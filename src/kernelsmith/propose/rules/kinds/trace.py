@@ -4,7 +4,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from kernelsmith.propose.rules.functions import LAYERS, RENAMED
+from kernelsmith.propose.rules.functions import LAYERS, RENAMED, check_norm
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.idle import (
     check_number,
@@ -356,6 +356,7 @@ class _Tracer:
             if not dotted.startswith("torch."):
                 raise NotRecognised(f"rules do not know {dotted}")
             name = dotted.rpartition(".")[2]
+            check_norm(dotted, len(args), args[2] if len(args) > 2 else dict(keywords).get("dim"))
             return Expr(f"{name}imum" if by_number and name in _EXTREMES else name, args, keywords)
         if isinstance(node.func, ast.Attribute):
             if isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
