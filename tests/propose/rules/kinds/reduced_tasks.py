@@ -84,8 +84,38 @@ AGAIN = {
         "x = self.conv(x)\nweight = torch.sigmoid(x.mean(dim=(2, 3), keepdim=True))\n"
         "return F.silu(x) * weight + x.sum(dim=1, keepdim=True)"),
 }  # fmt: skip
+_POOL = "self.conv = nn.Conv2d(8, 20, 3)"
+
+
+def _pool(forward: str, *init: str):
+    return a_task(forward, init="\n".join([_POOL, *init]), inputs="torch.randn(2, 8, 11, 14)")
+
+
+WINDOWS = {
+    "mean_sum": _pool("return torch.sum(torch.sigmoid(self.pool(self.conv(x))), dim=[1, 2, 3])",
+                      "self.pool = nn.AvgPool2d(4)"),
+    "most": _pool("return F.mish(self.pool(F.hardswish(self.conv(x) - 0.5)))",
+                  "self.pool = nn.MaxPool2d(2)"),
+    "most_logsumexp": a_task(
+        "return torch.relu(torch.logsumexp(self.pool(self.conv(x)), dim=1, keepdim=True))",
+        init="self.conv = nn.Conv3d(20, 19, 3, padding=1)\n"
+        "self.pool = nn.MaxPool3d(kernel_size=2, stride=2)", inputs="torch.randn(2, 20, 3, 4, 5)"),
+    "norm_most": _pool(
+        "return torch.clamp(self.pool(self.norm(self.conv(x)) * self.by), 0.0, 1.0)",
+        "self.norm = nn.GroupNorm(4, 20)", "self.by = nn.Parameter(torch.randn(20, 1, 1))",
+        "self.pool = nn.MaxPool2d(kernel_size=4)"),
+    "most_norm": a_task(
+        "return self.norm(self.pool(torch.tanh(self.before(self.conv(x)))))",
+        init="self.conv = nn.ConvTranspose2d(18, 20, 5, padding=1)\n"
+        "self.before = nn.BatchNorm2d(20)\nself.pool = nn.MaxPool2d(kernel_size=2, stride=2)\n"
+        "self.norm = nn.GroupNorm(5, 20)", inputs="torch.randn(2, 18, 6, 7)"),
+    "norm_rows_mean": _pool(
+        "return F.max_pool2d(self.norm(self.conv(x)), (1, 4)).relu().mean(dim=(1, 2, 3))",
+        "self.norm = nn.InstanceNorm2d(20)"),
+}  # fmt: skip
 REDUCED = {
     **{f"channels_{name}": task for name, task in CHANNELS.items()},
     **{f"space_{name}": task for name, task in SPACE.items()},
     **{f"again_{name}": task for name, task in AGAIN.items()},
+    **{f"windows_{name}": task for name, task in WINDOWS.items()},
 }

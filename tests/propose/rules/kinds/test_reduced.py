@@ -11,7 +11,8 @@ from test_packed import TEN_BITS, the_family
 
 from kernelsmith.propose.rules.kinds import why_none
 
-QUICK = ("channels_softmax", "space_summed", "again_group", "again_instance_most")
+QUICK = ("channels_softmax", "space_summed", "again_group", "again_instance_most",
+         "windows_mean_sum")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +114,16 @@ def drawn(rng):
         ["self.conv(x)", "F.gelu(self.conv(x))", "(self.conv(F.relu(x) * 2) * self.by)"]
     )
     value = rng.choice([value, value, f"self.norm({value})", f"F.silu(self.norm({value}))"])
+    if stride == (1,) * ndim or not turned:
+        pool = rng.choice([f"F.max_pool{ndim}d({value}, 2)", f"F.avg_pool{ndim}d({value}, 2)"])
+        value = rng.choice([value, pool])
     ending = rng.choice([
         "{}.amax(dim=1)", "torch.softmax({}, dim=1) * self.by", "torch.logsumexp({}, 1, True)",
         f"{{}}.mean(dim={space}) * 2", f"{{}}.sum(dim={(1, *space)})", f"{{}}.std({space})",
         f"torch.amin({{}}, {space}, True) + self.by",
         f"torch.tanh({{}}.sum(1, keepdim=True).mean({space}, keepdim=True) + self.by)",
     ])  # fmt: skip
-    shape = ", ".join(str(rng.randint(4, 21 if ndim < 3 else 7)) for _ in range(ndim))
+    shape = ", ".join(str(rng.randint(6, 21 if ndim < 3 else 7)) for _ in range(ndim))
     inputs = f"torch.randn({rng.randint(1, 3)}, {into}, {shape})"
     return a_task(f"return {ending.format(value)}", init=init, inputs=inputs)
 
@@ -143,6 +147,13 @@ def test_reductions_of_another_form_are_refused_with_a_reason():
     assert "all images" in _refused("self.conv(x).mean()")
     assert "256 channels" in _refused("self.conv(x).amax(dim=1)", conv="Conv2d(20, 300, 3)")
     assert "one group" in _refused("self.conv(x).amax(1)", conv="Conv2d(20, 20, 3, groups=2)")
+    turned = "ConvTranspose2d(20, 19, 3, stride=2)"
+    assert "that stride" in _refused("F.max_pool2d(self.conv(x), 2)", conv=turned)
+    assert "2, 4, 8" in _refused("F.max_pool2d(self.conv(x), 3)")
+    assert "side by side" in _refused("F.max_pool2d(self.conv(x), 2, 1)")
+    assert "windows alone" in _refused(
+        "F.max_pool2d(self.conv(x), 2) + self.conv(x).mean((2, 3), True)"
+    )
     two = "torch.randn(2, 20, 9, 9), torch.randn(2, 19, 7, 7)"
     assert "second input" in _refused("(self.conv(x) + y).amax(1)", names="x, y", inputs=two)
 

@@ -49,7 +49,10 @@ def _reduced(traced: Traced, backend: str) -> Written:
     does = f"One kernel multiplies weights and neighbours of a {kind} over copies with channels "
     does += "side by side"
     if not stages.last:
-        does += ", and reduces all channels of a pixel in registers."
+        what = [f"all channels of a {'window' if reduced.window else 'pixel'}"]
+        what = (what if stages.whole(0) else []) + ["windows"] * (reduced.window is not None)
+        how = f"reduces {' and '.join(what)}" if what else "does what stands behind it"
+        does += f", and {how} in registers."
     elif stages.kept is None:
         does += " and adds up what stands behind it tile by tile; a small one adds up the tiles."
     else:

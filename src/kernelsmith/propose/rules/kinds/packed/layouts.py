@@ -1,8 +1,8 @@
 """A graph whose values may miss channels or space: what reductions behind a convolution leave.
 
 A value's layout names its dimensions: ``b`` (images), ``c`` (channels), ``s0`` and so on (space),
-or ``1`` where one was reduced and kept. ``("c",)`` is one value per channel for all images, ``()``
-is one number. Space is reduced as a whole or not at all.
+``s0q`` (windows of space), or ``1`` where one was reduced and kept. ``("c",)`` is one value per
+channel for all images, ``()`` is one number. Space is reduced as a whole or not at all.
 """
 
 from kernelsmith.propose.rules.graph import Builder, Kind, Node, NotRecognised, Shape
@@ -17,6 +17,16 @@ STARTS = {"sum": "0.0", "max": 'float("-inf")', "min": 'float("inf")'}
 def has_space(layout: Layout) -> bool:
     """Whether there is one value per pixel."""
     return any(each.startswith("s") for each in layout)
+
+
+def has_windows(layout: Layout) -> bool:
+    """Whether there is one value per window."""
+    return any(each.endswith("q") for each in layout)
+
+
+def extent(layout: Layout) -> str:
+    """What the kernels call the number of values in space."""
+    return "windows" if has_windows(layout) else "pixels"
 
 
 class Layouts(Builder):
@@ -51,12 +61,15 @@ class Layouts(Builder):
     def count(self, what: str) -> int:
         """How many values the last reduction took together."""
         assert what == "dim"
-        labels = {"c": "channels", "p": "pixels"}
         made = self.constant(1.0)
         for axis in self._axes(self._reduced):
-            node = Node(kind=Kind.COUNT, shape=Shape.SCALAR, text=labels[axis])
-            made = self._times(made, self.placed(node, ()))
+            counted = "channels" if axis == "c" else extent(tuple(self._reduced))
+            made = self._times(made, self.counted(counted))
         return made
+
+    def counted(self, what: str) -> int:
+        """A number that the kernels know."""
+        return self.placed(Node(kind=Kind.COUNT, shape=Shape.SCALAR, text=what), ())
 
     def _times(self, a: int, b: int) -> int:
         return b if self.nodes[a].kind is Kind.CONSTANT else self.binary("mul", a, b)
@@ -146,6 +159,12 @@ class Layouts(Builder):
         assert self.layout[a] == left
         self._reduced = reduced
         return a if keep else self.view(a, Shape.SQUEEZED)
+
+    def windows(self, op: str, a: int) -> int:
+        """Reduce every window of space."""
+        layout = tuple(f"{each}q" if each.startswith("s") else each for each in self.layout[a])
+        node = Node(kind=Kind.REDUCE, op=op, args=(a,), shape=Shape.FULL, text="w")
+        return self.placed(node, layout)
 
     def moments(self, a: int, groups: str) -> tuple[int, int]:
         """Mean, and sum of centred squares, over space and the channels of a group.

@@ -1,12 +1,21 @@
 """A convolution with reductions behind it, read from a task."""
 
 from dataclasses import dataclass
+from math import prod
 
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds import neighbours
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution
-from kernelsmith.propose.rules.kinds.packed.layouts import COLUMN, Layout, Layouts, Moments
+from kernelsmith.propose.rules.kinds.packed.layouts import (
+    COLUMN,
+    Layout,
+    Layouts,
+    Moments,
+    extent,
+    has_windows,
+)
+from kernelsmith.propose.rules.kinds.sizes import Three, three
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
 from kernelsmith.propose.rules.values import Late
 from kernelsmith.propose.rules.values import Value as Read
@@ -18,6 +27,12 @@ _POOLS = {
     **{f"AdaptiveAvgPool{n}d": "mean" for n in (1, 2, 3)},
     **{f"AdaptiveMaxPool{n}d": "max" for n in (1, 2, 3)},
 }
+_WINDOWS = {
+    **{f"{kind}Pool{n}d": op for kind, op in (("Max", "max"), ("Avg", "sum")) for n in (1, 2, 3)},
+    **{f"{kind}_pool{n}d": op for kind, op in (("max", "max"), ("avg", "sum")) for n in (1, 2, 3)},
+}
+_MOST = 64
+"""Pixels of a window."""
 _GROUPED = ("GroupNorm", *(f"InstanceNorm{n}d" for n in (1, 2, 3)))
 
 
@@ -36,6 +51,8 @@ class Reduced:
     """Parameters of one element."""
     channels: int | None
     """Output channels, where the source tells."""
+    window: Three | None
+    """Sizes of windows that are reduced, if any are."""
 
     def of(self, kind: Kind) -> dict[int, str]:
         """Texts of the nodes of a kind."""
@@ -52,6 +69,7 @@ class _Reading(Lowering):
         self.convolutions: list[Expr] = []
         self.running: list[str] = []
         self.fits: list[str] = []
+        self.window: Three | None = None
         self.bare: set[int] = set()
         """Parameters of norms: they lie along the channels as they are."""
 
@@ -120,7 +138,7 @@ def read(traced: Traced) -> Reduced:
         convolution=found, nodes=nodes, made=made, output=output, single=single,
         layouts=tuple(build.layout[n] for n in range(len(nodes))),
         fits=(*reading.fits, *_parameters_fit(reading, single, found)),
-        channels=channels if isinstance(channels, int) else None,
+        channels=channels if isinstance(channels, int) else None, window=reading.window,
     )  # fmt: skip
 
 
@@ -161,6 +179,8 @@ def _leaf(lowering: Lowering, expr: Expr) -> int | None:
         return _grouped(lowering, expr, kind, inner)
     if (kind in _POOLS or expr.op in _POOLS) and isinstance(inner, Expr):
         return _pooled(lowering, expr, kind or expr.op, inner)
+    if (kind in _WINDOWS or expr.op in _WINDOWS) and isinstance(inner, Expr):
+        return _windowed(lowering, expr, kind or expr.op, inner)
     if expr.op in ("squeeze", "flatten", "view") and isinstance(inner, Expr):
         return _viewed(lowering, expr, inner)
     if expr.op in ("layer_norm", "rms_norm"):
@@ -211,14 +231,13 @@ def _grouped(lowering: _Reading, expr: Expr, kind: str, inner: Expr) -> int:
     if not group and plain_of(expr.setting("track_running_stats", False)) is not False:
         raise NotRecognised("rules know instance norm without running statistics")
     mean, squares = build.moments(value, f"{path}.num_groups" if group else "channels")
-    space = build.placed(Node(kind=Kind.COUNT, shape=Shape.SCALAR, text="pixels"), ())
-    count = space
+    count = space = build.counted(extent(build.layout[value]))
     if group:
         lowering.fits.append(f"{path}.num_channels == layer.out_channels")
         size = lowering.number(f"(layer.out_channels // {path}.num_groups)")
         count = build.binary("mul", size, space)
     # Torch refuses norms of a single value.
-    lowering.fits.append("<pixels> > 1")
+    lowering.fits.append(f"<{extent(build.layout[value])}> > 1")
     root = build.binary("add", build.binary("div", squares, count), lowering.number(f"{path}.eps"))
     value = build.binary("mul", build.binary("sub", value, mean), build.unary("rsqrt", root))
     return _affine(lowering, value, path, plain_of(expr.setting("affine", group)) is True)
@@ -236,6 +255,39 @@ def _pooled(lowering: _Reading, expr: Expr, name: str, inner: Expr) -> int:
     if _POOLS[name] == "mean":
         return lowering.ops.mean(x, keep=True)
     return lowering.build.reduce("max", x)
+
+
+def _windowed(lowering: _Reading, expr: Expr, name: str, inner: Expr) -> int:
+    """A pool of windows side by side: a tile holds some of them."""
+    x = _full(lowering, inner, "a pool")
+    ndim = int(name[-2])
+    given: dict[str, Value] = {"padding": 0, "dilation": 1, "ceil_mode": False}
+    given |= {"return_indices": False, "divisor_override": None, "count_include_pad": True}
+    given |= {key: value for key, value in expr.settings if key != "kind"}
+    if expr.op != "layer":
+        given |= zip(("kernel_size", "stride"), expr.args[1:], strict=False)
+    size = three(given.get("kernel_size"), ndim, 1, of="pool")
+    stride = size if given.get("stride") is None else three(given["stride"], ndim, 1, of="pool")
+    plainly = (
+        three(given["padding"], ndim, 0, of="pool") == (0, 0, 0)
+        and three(given["dilation"], ndim, 1, of="pool") == (1, 1, 1)
+        and plain_of(given["ceil_mode"]) is False
+        and plain_of(given["return_indices"]) is False
+        and plain_of(given["divisor_override"]) is None
+        and (expr.op == "layer" or len(expr.args) <= 3)
+    )
+    many = prod(size)
+    layout = lowering.build.layout[x]
+    if not plainly or stride != size or lowering.window is not None or has_windows(layout):
+        raise NotRecognised("rules know one pool of windows side by side behind a convolution")
+    if many & (many - 1) or many > _MOST or len(layout) != ndim + 2:
+        raise NotRecognised(f"rules know windows of 2, 4, 8 to {_MOST} pixels behind a convolution")
+    lowering.window = size
+    lowering.fits.append("<windows> > 0")
+    made = lowering.build.windows(_WINDOWS[name], x)
+    if _WINDOWS[name] == "sum":
+        return lowering.build.binary("mul", made, lowering.build.constant(1.0 / many))
+    return made
 
 
 def _viewed(lowering: _Reading, expr: Expr, inner: Expr) -> int | None:

@@ -38,7 +38,7 @@ class Stages:
     def over_space(self, n: int) -> bool:
         """Whether it takes pixels together."""
         node = self.reduced.nodes[n]
-        return node.kind is Kind.REDUCE and node.text != "c"
+        return node.kind is Kind.REDUCE and node.text not in ("c", "w")
 
     def spatial(self, n: int) -> bool:
         """Whether it has one value per pixel."""
@@ -108,6 +108,11 @@ class Stages:
         return any(
             self._across(n) and self.spatial(n) and n != begins for n in self.tile_nodes(stage)
         )
+
+    def windowed(self, stage: int) -> bool:
+        """Whether a tile must hold whole windows, which it reduces."""
+        nodes, begins = self.reduced.nodes, self.begins(stage)
+        return any(nodes[n].text == "w" and n != begins for n in self.tile_nodes(stage))
 
     def begins(self, stage: int) -> int | None:
         """What a tile pass has of every pixel to begin with."""

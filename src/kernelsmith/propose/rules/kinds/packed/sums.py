@@ -1,10 +1,12 @@
 """Lines of Triton that reduce: channels within a tile, pixels of a tile, tiles of an image."""
 
 from collections.abc import Iterable
+from math import prod
 
 from kernelsmith.propose.rules.graph import Kind
 from kernelsmith.propose.rules.kinds.packed.layouts import STARTS
 from kernelsmith.propose.rules.kinds.packed.stages import MOMENTS, Stages
+from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.kinds.texts import Texts
 
 _FUNCTIONS = {
@@ -72,7 +74,14 @@ def computed(stages: Stages, texts: Texts, nodes: Iterable[int]) -> list[str]:
         node = stages.reduced.nodes[n]
         if n in texts.given or node.kind in (Kind.CONSTANT, Kind.NUMBER):
             continue
-        if node.kind is Kind.REDUCE:
+        if node.kind is Kind.REDUCE and node.text == "w":
+            lines += texts.lines(node.args)
+            size = prod(stages.reduced.window or ())
+            wide = "BC" if "c" in stages.reduced.layouts[n] else "1"
+            value = f"tl.reshape({texts.name(node.args[0])}, [BP // {size}, {size}, {wide}])"
+            lines.append(f"v{n} = {across(node.op, value, 1, keep=False)}")
+            texts.given[n] = f"v{n}"
+        elif node.kind is Kind.REDUCE:
             lines += texts.lines(node.args)
             value = f"tl.where(known[None, :], {texts.name(node.args[0])}, {STARTS[node.op]})"
             lines.append(f"v{n} = {across(node.op, value, 1, keep=True)}")
@@ -80,6 +89,30 @@ def computed(stages: Stages, texts: Texts, nodes: Iterable[int]) -> list[str]:
         else:
             lines += texts.lines([n])
     return lines
+
+
+def by_window(window: Three) -> list[str]:
+    """Lines that place ``pixel`` within windows, which follow one another; sizes are multiples."""
+    (z, y, x), many = window, prod(window)
+    return [
+        f"window = pixel // {many}",
+        f"jx = window % (nx // {x}) * {x} + pixel % {x}",
+        f"jy = window // (nx // {x}) % (ny // {y}) * {y} + pixel // {x} % {y}",
+        f"jz = window // (nx // {x} * (ny // {y})) % (nz // {z}) * {z} + pixel // {x * y} % {z}",
+    ]
+
+
+def of_windows(window: Three) -> list[str]:
+    """Lines after which windows are what pixels were."""
+    (z, y, x), many = window, prod(window)
+    return [
+        f"pixel = block * (BP // {many}) + tl.arange(0, BP // {many})",
+        f"pixels = pixels // {many}",
+        "exists = pixel < pixels",
+        f"jx = pixel % (nx // {x})",
+        f"jy = pixel // (nx // {x}) % (ny // {y})",
+        f"jz = pixel // (nx // {x} * (ny // {y})) % (nz // {z})",
+    ]
 
 
 def pieces(stages: Stages, texts: Texts, stage: int) -> list[str]:
@@ -104,8 +137,10 @@ def pieces(stages: Stages, texts: Texts, stage: int) -> list[str]:
         value = f"tl.where(exists[:, None], {texts.name(arg)}, {STARTS[node.op]})"
         lines.append(f"tl.store(a{n} + {at}, {across(node.op, value, 0, keep=False)}{mask})")
     if moments:
+        size = prod(reduced.window or ()) if stages.windowed(stage) else 1
+        tile = f"BP // {size}" if size > 1 else "BP"
         lines += [
-            "length = tl.minimum(pixels - block * BP, BP).to(tl.float32)",
+            f"length = tl.minimum(pixels - block * ({tile}), {tile}).to(tl.float32)",
             "tl.store(lengths + first + block, length, mask=image == 0)",
         ]
     for arg in moments:

@@ -12,6 +12,7 @@ from kernelsmith.propose.rules.kinds.neighbours.triton import (
     wrapped,
 )
 from kernelsmith.propose.rules.kinds.packed.phases import Axis, Phase, phases_of
+from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.kinds.texts import triton_functions
 from kernelsmith.propose.rules.space import Parameters
 
@@ -39,6 +40,10 @@ class Ending:
     """Whether no tile may hold pixels of two images."""
     whole: bool = False
     """Whether a tile must hold all channels."""
+    window: Three = (1, 1, 1)
+    """Sizes of windows that a tile must hold whole; what is left over beside them is left out."""
+    places: tuple[str, ...] = ()
+    """Lines that say where a tile's pixels lie, if not one after the other."""
     room: tuple[str, ...] = ()
     """Lines of Python that make tensors once ``pieces``, tiles of an image, are counted."""
 
@@ -179,6 +184,13 @@ def _weights(found: Convolution, name: str) -> str:
     return _jit("weigh" + name, found, names, fixed, lines)
 
 
+_IN_ORDER = (
+    "jx = pixel % nx",
+    "jy = pixel // nx % ny",
+    "jz = pixel // (nx * ny) % nz",
+)
+
+
 def _product(found: Convolution, name: str, ending: Ending) -> str:
     strides = ["ob", "oc", *(f"o{a}" for a in AXES)] if ending.target else []
     names = [
@@ -223,9 +235,7 @@ def _product(found: Convolution, name: str, ending: Ending) -> str:
         "tiles = channels // group * shares",
         "tile = tl.program_id(0) % tiles",
         *pixel,
-        "jx = pixel % nx",
-        "jy = pixel // nx % ny",
-        "jz = pixel // (nx * ny) % nz",
+        *(ending.places or _IN_ORDER),
         f"row = (image * size_z + jz * {sz} + base_z) * size_y + jy * {sy} + base_y",
         f"row = (row * size_x + jx * {sx} + base_x).to(tl.int64)",
         "step = tl.arange(0, BK)",
@@ -291,7 +301,10 @@ def launch_of(
         most = f"{_REGISTERS} // BC, max(64, triton.next_power_of_2(outs[0] * outs[1] * outs[2]))"
         lines.append(f"BP = min({chosen['pixels']}, {most})")
     if ending.by_image:
-        each = [f"triton.cdiv({' * '.join(_counted_all(phase))}, BP)" for phase in phases]
+        each = [
+            f"triton.cdiv({' * '.join(f'({n})' for n in _counts(phase, ending))}, BP)"
+            for phase in phases
+        ]
         lines += [*wrapped("pieces = sum([", each)[:-1], "])", *ending.room, "first = 0"]
     for phase in phases:
         lines += _phase(found, chosen, phase, name, ending)
@@ -307,8 +320,13 @@ def _channels(chosen: Parameters, ending: Ending) -> str:
     return most if ending.whole else f"min({chosen['channels']}, {most})"
 
 
-def _counted_all(phase: Phase) -> list[str]:
-    return [f"({_counted(axis, f'outs[{i}]')})" for i, axis in enumerate(phase)]
+def _counts(phase: Phase, ending: Ending) -> list[str]:
+    """How many outputs of a phase are computed along each axis."""
+    made = []
+    for i, (axis, size) in enumerate(zip(phase, ending.window, strict=True)):
+        text = _counted(axis, f"outs[{i}]")
+        made.append(f"({text}) // {size} * {size}" if size > 1 else text)
+    return made
 
 
 def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[str]:
@@ -341,7 +359,7 @@ def _sizes(found: Convolution, chosen: Parameters, phases: list[Phase]) -> list[
 def _phase(
     found: Convolution, chosen: Parameters, phase: Phase, name: str, ending: Ending
 ) -> list[str]:
-    counts = [_counted(axis, f"outs[{i}]") for i, axis in enumerate(phase)]
+    counts = _counts(phase, ending)
     taps = phase[0].taps * phase[1].taps * (1 if _in_rows(found) else phase[2].taps)
     pixels = "BP" if ending.by_image or ending.whole else chosen["pixels"]
     blocks = f"triton.cdiv(batch * counts[0] * counts[1] * counts[2], {pixels})"
