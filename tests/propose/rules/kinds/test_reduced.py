@@ -158,12 +158,17 @@ def test_reductions_of_another_form_are_refused_with_a_reason():
     assert "second input" in _refused("(self.conv(x) + y).amax(1)", names="x, y", inputs=two)
 
 
-def test_parameters_of_another_form_are_left_to_the_reference(pool):
+@pytest.mark.parametrize(
+    ("shape", "known"), [("1, 1, 1", True), ("1, 1, 1, 1", False), ("7", False)]
+)
+def test_parameters_that_would_broadcast_otherwise_are_left_to_the_reference(pool, shape, known):
     task = a_task(
         "return torch.amax(self.conv(x), dim=1) * self.by",
-        init="self.conv = nn.Conv2d(20, 7, 3)\nself.by = nn.Parameter(torch.randn(7))",
+        init=f"self.conv = nn.Conv2d(20, 7, 3)\nself.by = nn.Parameter(torch.randn({shape}))",
         inputs="torch.randn(1, 20, 9, 9)",
     )  # fmt: skip
-    assert ran(pool, task, kept=True)[0] < TEN_BITS
-    with pytest.raises(AssertionError, match="in place of the kernel"):
-        ran(pool, task)
+    if known:
+        assert ran(pool, task)[0] < TEN_BITS
+    else:
+        with pytest.raises(AssertionError, match="in place of the kernel"):
+            ran(pool, task)

@@ -42,6 +42,8 @@ class Layouts(Builder):
         self.met: dict[int, set[int | None]] = {}
         """By parameter, how many dimensions stand behind the channels where it is used; ``None``
         where there are no channels."""
+        self.rank: dict[int, int] = {}
+        """By parameter, the fewest dimensions of what it is used with: more would be added to."""
         self.spreads: set[int] = set()
         """Parameters that give a value the channels that it has not."""
         self._reduced: list[str] = []
@@ -105,7 +107,11 @@ class Layouts(Builder):
             if len(known) > 1:
                 raise NotRecognised("rules do not know how these tensors broadcast")
             joined.append(known.pop() if known else "1")
-        for n in (n for each in columns for n in self._leaves(each)):
+        for n in numbers:
+            if self.layout[n] in ((), COLUMN):
+                for leaf in self._leaves(n):
+                    self.rank[leaf] = min(len(joined), self.rank.get(leaf, len(joined)))
+        for n in (n for each in columns for n in self._leaves(each) if self.layout[n]):
             channels = len(joined) > 1 and joined[1] in ("c", "1")
             self.met.setdefault(n, set()).add(len(joined) - 2 if channels else None)
             if channels and joined[1] == "1":
@@ -118,7 +124,7 @@ class Layouts(Builder):
         node = self.nodes[n]
         if node.kind is Kind.PARAMETER:
             return [n]
-        return [leaf for each in node.args if self.layout[each] for leaf in self._leaves(each)]
+        return [leaf for each in node.args for leaf in self._leaves(each)]
 
     def _place(self, layout: Layout) -> list[int]:
         rank = len(layout)

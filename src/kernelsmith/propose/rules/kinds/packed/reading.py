@@ -149,14 +149,15 @@ def _parameters_fit(reading: _Reading, single: frozenset[int], found: Convolutio
             continue
         text, one = node.text, f"{node.text}.numel() == 1"
         made.append(f"{text}.dtype is {x}.dtype")
+        if n in build.rank:
+            made.append(f"{text}.dim() <= {build.rank[n]}")
         many = [f"{text}.numel() == layer.out_channels"]
         for behind in sorted(each for each in build.met.get(n, ()) if each is not None):
-            made.append(f"{text}.dim() <= {behind + 2}")
             if n not in reading.bare:
                 many.append(f"{text}.dim() > {behind}")
                 many.append(f"{text}.shape[{-1 - behind}] == layer.out_channels")
         if n in single:
-            made += [one, f"{text}.dim() <= 1"]
+            made.append(one)
         elif n in build.spreads or n in reading.bare:
             made += many
         else:
