@@ -1,15 +1,18 @@
 """How fast is it? Both sides under one clock, batch by batch, over fresh pairs of processes."""
 
 import random
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from kernelsmith.domain.evaluation import Coverage, Kernel, Roofline, Verdict
 from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import Pair, Ratio, WorkloadTiming
+from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.settings import Settings
@@ -189,7 +192,14 @@ class Stopwatch:
         if len(quiet) < wanted:
             # Never quiet: take the least disturbed, and say so.
             self._busy = True
-            quiet += sorted(disturbed)[: wanted - len(quiet)]
+            measured = sorted(each for each in disturbed if each.disturbance < inf)
+            quiet += measured[: wanted - len(quiet)]
+        if not quiet:
+            raise EvaluationLost(
+                f"this machine is too busy to time {self._workload.name!r}: no batch took longer "
+                f"than the {idle_us:.0f} us in which nothing was asked for; judge it again when "
+                "there is less beside it"
+            )
         self._convict_reading_ahead(parts, min(each.candidate_us for each in quiet) * count)
         return Pair(
             baseline_us=tuple(each.baseline_us for each in quiet),
@@ -232,10 +242,12 @@ class Stopwatch:
                 self._spot_check(lane, ran[True], sets, order)
             lane.release(ran[is_candidate])
         self._oracle.release()
+        net_us = {side: each.elapsed_us - idle_us for side, each in ran.items()}
         return _Sample(
-            disturbance=max(_disturbance(each) for each in ran.values()),
-            baseline_us=max(ran[False].elapsed_us - idle_us, 0.01) / len(order),
-            candidate_us=max(ran[True].elapsed_us - idle_us, 0.01) / len(order),
+            # What takes no longer than nothing at all was not measured, whatever kept the cores.
+            disturbance=max(map(_disturbance, ran.values())) if min(net_us.values()) > 0 else inf,
+            baseline_us=net_us[False] / len(order),
+            candidate_us=net_us[True] / len(order),
             faults=max(each.faults for each in ran.values()),
         )
 
@@ -341,8 +353,11 @@ class Stopwatch:
         sides.baseline.arrange(sets)
         sides.candidate.arrange(sets)
         self._oracle.release()
-        idle = sorted(sides.baseline.run([]).elapsed_us for _ in range(7))
-        return idle[3]
+        idle = [sides.baseline.run([]) for _ in range(7)]
+        # Others that kept the core are no part of it: taken off every sample, they would leave
+        # hardly anything of a short one.
+        shares = ((each, max(1 - _disturbance(each), 0.0)) for each in idle)
+        return statistics.median(each.elapsed_us * share for each, share in shares)
 
     def _fresh(self, count: int) -> list[InputSet]:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])

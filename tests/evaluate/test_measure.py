@@ -1,0 +1,68 @@
+"""The clock on a machine that is busy with other things."""
+
+from dataclasses import replace
+
+import pytest
+
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import EvaluationLost
+from kernelsmith.evaluate.backends.null import NullBackend, NullLane
+from kernelsmith.evaluate.harness import judge
+from kernelsmith.evaluate.settings import effort
+
+LONG_US = 1e6
+
+
+class CrowdedLane(NullLane):
+    """Asked for nothing, it comes back late: others had the core, or nobody knows who."""
+
+    known = True
+    late = frozenset(range(100))
+    asked = 0
+
+    def run(self, slots):
+        ran = super().run(slots)
+        if len(slots):
+            return ran
+        type(self).asked += 1
+        waited = LONG_US if self.known else 0.0
+        if type(self).asked % 10 not in self.late:
+            return ran
+        return replace(ran, elapsed_us=ran.elapsed_us + LONG_US, waited_us=waited)
+
+
+class Crowded(NullBackend):
+    def __init__(self, kind):
+        super().__init__()
+        self._kind = kind
+
+    def lane(self, name, *, timeout_s, oracle=None):
+        del name, timeout_s, oracle
+        return self._kind()
+
+
+def judged(kind):
+    task = Task(name="sum", source="x + y")
+    candidate = Candidate(backend="null", source="x + y")
+    return judge(task, candidate, backend=Crowded(kind), settings=effort("quick", backend="null"))
+
+
+def test_others_that_kept_the_core_are_not_taken_off_the_samples():
+    found = judged(CrowdedLane)
+    assert found.timing.speedup.value == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_few_late_looks_at_nothing_change_no_ratio():
+    class Seldom(CrowdedLane):
+        known, late = False, frozenset({3, 7})
+
+    assert judged(Seldom).timing.speedup.value == pytest.approx(1.0, rel=0.05)
+
+
+def test_where_nothing_takes_longer_than_everything_there_is_no_ratio():
+    class Unknown(CrowdedLane):
+        known = False
+
+    with pytest.raises(EvaluationLost, match="too busy to time"):
+        judged(Unknown)
