@@ -210,6 +210,24 @@ def test_merging_never_writes_over_results(tmp_path):
         merge([tmp_path], tmp_path)
 
 
+def test_files_without_a_record_are_not_merged(tmp_path, capsys):
+    (tmp_path / "one.jsonl").write_text("torn\n")
+    into = tmp_path / "both"
+    assert main(["bench", "merge", str(into), str(tmp_path / "one.jsonl")]) == 2
+    said = capsys.readouterr().err
+    assert "nothing to merge" in said
+    assert "one.jsonl:1: not JSON" in said
+    assert not into.exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_tables_that_cannot_be_written_are_one_line(file, tmp_path, place, capsys):
+    put(file, a_record())
+    (tmp_path / "file").write_text("")
+    assert main(["bench", "show", str(file), "--out", str(tmp_path / place)]) == 2
+    assert f"cannot write {tmp_path / place}" in capsys.readouterr().err
+
+
 def test_a_winner_that_was_edited_is_not_taken_for_the_one_that_was_judged(tmp_path):
     put(tmp_path / RECORDS, a_record(winner=won("fast", "best.py")))
     (tmp_path / "best.py").write_text("faster")

@@ -195,12 +195,15 @@ def merge(paths: Sequence[Path], into: Path) -> Results:
     """Write what several files hold into one, with tasks and winners' sources beside it.
 
     Raises:
-        UsageError: One is not there, or ``into`` exists already.
+        UsageError: One is not there, none holds a record, or ``into`` exists already.
     """
     target = into / RECORDS
     if target.exists():
         raise UsageError(f"{target} exists already; merge into a new folder")
     results = read(*paths)
+    if not results.records and not results.missing:
+        why = f"; {results.corrupt[0]}" if results.corrupt else ""
+        raise UsageError(f"nothing to merge: no record in {', '.join(map(str, paths))}{why}")
     with Ledger(target) as ledger:
         ledger.append(*results.missing, *results.records)
     for record, home in zip(results.records, results.homes, strict=True):

@@ -31,6 +31,19 @@ def lines_in(path: Path) -> Iterable[str]:
     return content.decode("utf-8", "replace").split("\n")
 
 
+def folder_at(path: Path) -> Path:
+    """Make a folder, and those above it, where there is none yet.
+
+    Raises:
+        UsageError: There is a file in its place, or nothing may be written there.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
 def body_of(line: str, schema: str) -> dict[str, object]:
     """The object on a line, without its schema; every number in it is finite.
 

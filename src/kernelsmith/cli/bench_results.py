@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kernelsmith.bench import ledger
+from kernelsmith.bench.lines import folder_at
 from kernelsmith.bench.numbers.findings import as_json, findings
 from kernelsmith.bench.output import folder as outputs
 from kernelsmith.bench.output import tables
@@ -19,7 +20,7 @@ def show(words: Sequence[str], args: argparse.Namespace) -> int:
     results = _read(_paths(words, least=1, said="bench show RESULTS..."))
     found = findings(results.records, missing=results.missing)
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
+        folder_at(args.out)
         outputs.write(results, args.out)
     if args.json:
         print(as_json(found))

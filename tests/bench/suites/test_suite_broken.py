@@ -4,7 +4,9 @@ import pytest
 
 from kernelsmith.bench.published.folder import published_in
 from kernelsmith.bench.suite import Absent, open_suite
+from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.cli.main import main
+from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 
 DEEP = "[" * 200_000
@@ -106,6 +108,90 @@ def test_an_incomplete_definition_is_absent_alone(put, tmp_path):
     absent = opened(f"flashinfer:{tmp_path}")["flashinfer/a"]
     assert isinstance(absent, Absent)
     assert "is broken: KeyError('inputs')" in absent.reason
+
+
+_NO_TEXT = b"# caf\xe9\n"
+
+
+def spoil(root, *names):
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_NO_TEXT)
+
+
+def test_a_task_of_kernelbench_x_that_is_no_text_is_absent_alone(put, tmp_path):
+    put("data/kernelbenchx_v1.json", '[{"file": "Math/sum.py"}, {"file": "Math/max.py"}]')
+    put("data/kernelbenchx/Math/sum.py", "def sum(x):\n    return x\n")
+    spoil(tmp_path, "data/kernelbenchx/Math/max.py", "metrics/golden_metrics/sum_perf.py")
+    found = opened(f"kernelbench-x:{tmp_path}")
+    assert "max.py is not text" in found["kernelbench-x/Math/max"].reason
+    assert "sum_perf.py is not text" in found["kernelbench-x/Math/sum"].reason
+
+
+def test_helpers_of_kernelbench_x_that_are_no_text_are_one_line(put, tmp_path, capsys):
+    put("data/kernelbenchx_v1.json", "[]")
+    spoil(tmp_path, "utils/data_utils.py")
+    assert main(["bench", "list", f"kernelbench-x:{tmp_path}"]) == 2
+    assert "data_utils.py is not text" in capsys.readouterr().err
+
+
+def test_a_task_of_tritonbench_that_cannot_be_read_is_absent_alone(put, tmp_path):
+    (tmp_path / "data/TritonBench_T_v1/folder.py").mkdir(parents=True)
+    put("data/TritonBench_T_v1/sum.py", "")
+    spoil(
+        tmp_path,
+        "data/TritonBench_T_v1/max.py",
+        "performance_metrics/perf_T/golden_metrics/sum_perf.py",
+    )
+    found = opened(f"tritonbench-t:{tmp_path}")
+    assert "is a folder" in found["tritonbench-t/folder"].reason
+    assert "max.py is not text" in found["tritonbench-t/max"].reason
+    assert "sum_perf.py is not text" in found["tritonbench-t/sum"].reason
+
+
+def test_files_of_flashinfer_that_are_no_text_are_named_one_by_one(put, tmp_path):
+    put("definitions/a.json", '{"name": "a"}')
+    put("definitions/c.json", DEEP)
+    put("workloads/c.jsonl", '{"workload": 1, "definition": "a"}\n')
+    spoil(tmp_path, "definitions/b.json", "workloads/a.jsonl")
+    found = opened(f"flashinfer:{tmp_path}")
+    assert "b.json is not text" in found["flashinfer/b"].reason
+    assert "a.jsonl is not text" in found["flashinfer/workloads/a.jsonl"].reason
+    assert {"flashinfer/a", "flashinfer/c"} < found.keys()
+
+
+@pytest.mark.parametrize("text", [DEEP, "[]", '{"single_input_configs": []}'])
+def test_settings_of_robust_kbench_that_are_none_make_a_task_absent(put, tmp_path, text):
+    put("tasks/scale/func_forward.py", MODEL)
+    put("tasks/scale/config_forward.json", text)
+    absent = opened(f"robust-kbench:{tmp_path}")["robust-kbench/scale"]
+    assert "config_forward.json is broken" in absent.reason
+
+
+def test_a_folder_in_the_place_of_a_file_of_robust_kbench_is_said_of_the_task(put, tmp_path):
+    put("tasks/one/func_forward.py", MODEL)
+    (tmp_path / "tasks/one/config_forward.json").mkdir()
+    put("tasks/two/func_forward.py", MODEL)
+    put("tasks/two/config_forward.json", "{}")
+    (tmp_path / "tasks/two/filter_results.json").mkdir()
+    found = opened(f"robust-kbench:{tmp_path}")
+    assert "is a folder" in found["robust-kbench/one"].reason
+    assert "filter_results.json is broken" in found["robust-kbench/two"].note
+
+
+@pytest.mark.parametrize("torn", [b'{"tests": [', b"\xff\xfe", b""])
+def test_a_torn_survey_is_asked_for_again(tmp_path, torn):
+    class Asked(Surveyor):
+        def ask(self, task):
+            return '{"tests": [], "timings": [], "tests_why": "none", "timings_why": ""}'
+
+    surveyor, task = Asked(cache=tmp_path), Task(name="a", source=MODEL)
+    assert surveyor.calls(task).why == "none"
+    (kept,) = (tmp_path / "surveys").iterdir()
+    kept.write_bytes(torn)
+    assert surveyor.calls(task).why == "none"
+    assert kept.read_bytes().endswith(b"}")  # and kept whole
 
 
 @pytest.mark.parametrize(

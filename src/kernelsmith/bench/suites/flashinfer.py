@@ -18,6 +18,7 @@ from kernelsmith.bench.suite import Absent, Entry
 from kernelsmith.bench.suites.families import family_of
 from kernelsmith.domain.task import DTYPES, Task, Workload
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.tasks import read_source
 
 _EMBED_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 30
@@ -85,13 +86,17 @@ class FlashInfer:
 
     def entries(self) -> Iterator[Entry | Absent]:
         """Yield definitions in the order of names."""
-        workloads = self._workloads()
+        workloads, unread = self._workloads()
+        yield from unread
         seen: set[str] = set()
         for path in sorted((self._root / "definitions").rglob("*.json")):
             try:
-                definition = json.loads(path.read_text())
+                definition = json.loads(read_source(path, "definition"))
                 name = str(definition["name"])
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
+            except UsageError as error:
+                yield Absent(id=f"{self.name}/{path.stem}", reason=str(error))
+                continue
+            except (ValueError, RecursionError, KeyError, TypeError) as error:
                 yield Absent(id=f"{self.name}/{path.stem}", reason=f"{path.name}: {error!r}")
                 continue
             if name in seen:
@@ -103,20 +108,30 @@ class FlashInfer:
                 id=f"{self.name}/{name}", reason="has workloads and no definition in this checkout"
             )
 
-    def _workloads(self) -> dict[str, list[dict[str, Any]]]:
-        """Every workload by definition, each once; results of solutions are not read."""
+    def _workloads(self) -> tuple[dict[str, list[dict[str, Any]]], list[Absent]]:
+        """Every workload by definition, each once, and the files of them that cannot be read.
+
+        Results of solutions are not read.
+        """
         found: dict[str, dict[str, dict[str, Any]]] = {}
+        unread = []
         for folder in ("workloads", "traces"):
             for path in sorted((self._root / folder).rglob("*.jsonl")):
-                for line in path.read_text().splitlines():
+                try:
+                    lines = read_source(path, "workload").splitlines()
+                except UsageError as error:
+                    inside = path.relative_to(self._root).as_posix().replace(" ", "_")
+                    unread.append(Absent(id=f"{self.name}/{inside}", reason=str(error)))
+                    continue
+                for line in lines:
                     try:
                         said = json.loads(line)
                         workload, name = said["workload"], str(said["definition"])
-                    except (json.JSONDecodeError, KeyError, TypeError):
+                        key = json.dumps([workload.get("axes"), workload.get("inputs")])
+                    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
                         continue
-                    key = json.dumps([workload.get("axes"), workload.get("inputs")])
                     found.setdefault(name, {})[key] = workload
-        return {name: list(each.values()) for name, each in found.items()}
+        return {name: list(each.values()) for name, each in found.items()}, unread
 
     def _entry(
         self, name: str, definition: dict[str, Any], workloads: list[dict[str, Any]]
@@ -227,7 +242,11 @@ def _safetensor(path: Path, key: str, dtype: str, shape: list[int]) -> bytes:
     """Read one tensor: a length, a JSON header with offsets, then the bytes."""
     if not path.is_file():
         raise _Unusable("its trace's safetensors files are missing: git lfs pull")
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise _Unusable(f"cannot read {path.name}: {error.strerror}") from error
+    with file:
         size = int.from_bytes(file.read(8), "little")
         if size > 100 << 20:
             raise _Unusable(f"{path.name} is a pointer of Git LFS or no safetensors file: lfs pull")

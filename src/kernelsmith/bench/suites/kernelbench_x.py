@@ -16,6 +16,7 @@ from kernelsmith.bench.suites.reading import records_in
 from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.domain.task import Task, Tolerance
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.tasks import read_source
 
 _TOLERANCE = {
     "float64": 1e-5, "float32": 1e-5, "float16": 5e-3, "bfloat16": 5e-3,
@@ -40,7 +41,7 @@ class KernelBenchX:
         listed = records_in(self._list, "file")
         folder = self._root / "data" / "kernelbenchx"
         helpers = self._root / "utils" / "data_utils.py"
-        text = helpers.read_text() if helpers.is_file() else ""
+        text = read_source(helpers, "helper") if helpers.exists() else ""
         with Surveyor() as surveyor:
             for record in listed:
                 if self._wanted(self._id(str(record["file"]))):
@@ -63,17 +64,17 @@ class KernelBenchX:
         category, _, stem = file.removesuffix(".py").partition("/")
         name, level = self._id(file), f"difficulty {record.get('difficulty', '?')}"
         path = folder / file
-        if not path.is_file():
+        if not path.exists():
             reason = f"the list names {file}, which is not in the checkout"
             return Absent(id=name, reason=reason, level=level)
         timing = self._root / "metrics" / "golden_metrics" / f"{stem}_perf.py"
-        script = Script(
-            name=stem, text=path.read_text(), helpers=helpers, foreign=_FOREIGN,
-            timing=timing.read_text() if timing.is_file() else None,
-        )  # fmt: skip
         try:
+            script = Script(
+                name=stem, text=read_source(path, "task"), helpers=helpers, foreign=_FOREIGN,
+                timing=read_source(timing, "timing") if timing.exists() else None,
+            )  # fmt: skip
             made = make(script, surveyor, _TOLERANCE)
-        except Unusable as error:
+        except (Unusable, UsageError) as error:
             return Absent(id=name, reason=str(error), level=level)
         task, notes = _bounded(made, record)
         if stem in _FREE:

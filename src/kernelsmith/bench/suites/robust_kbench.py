@@ -60,18 +60,21 @@ class RobustKBench:
 
     def _entry(self, name: str, folder: Path) -> Entry | Absent:
         path, absent = folder / "func_forward.py", partial(Absent, id=name, level=_level(name))
+        settings = folder / "config_forward.json"
         ported = next(iter(sorted(folder.glob("[0-9]*_*.py"))), None)
         words = re.sub(r"^\d+_", "", ported.stem) if ported else folder.name
         try:
             source = read_source(path, "task")
             if package := missing_package(source):
                 return absent(reason=f"needs {package}: pip install {package}")
-            config = json.loads((folder / "config_forward.json").read_text())
+            if not settings.exists():
+                return absent(reason=f"has no {settings.name}")
+            config = json.loads(read_source(settings, "setting"))
             task = _task(folder.name if ported is None else words, source, config)
-        except FileNotFoundError as error:
-            return absent(reason=f"has no {Path(str(error.filename)).name}")
         except (UsageError, SyntaxError, ValueError) as error:
             return absent(reason=str(error))
+        except (RecursionError, AttributeError, LookupError, TypeError) as error:
+            return absent(reason=f"{settings.name} is broken: {error!r}")
         return Entry(
             id=name, task=promised(task, words), level=_level(name),
             category="kernelbench" if ported else "robust", family=family_of(words),
@@ -148,11 +151,11 @@ def _said(setting: tuple[Setting, Setting]) -> str:
 
 def _filtered(path: Path) -> str:
     """Say which of its own filters the task fell to."""
-    if not path.is_file():
+    if not path.exists():
         return ""
     try:
-        said = dict(json.loads(path.read_text()))
-    except (ValueError, TypeError):
+        said = dict(json.loads(read_source(path, "filter")))
+    except (ValueError, TypeError, RecursionError):
         return f"what its own filters found cannot be read: {path.name} is broken"
     hit = [
         key.removeprefix("filter_") for key, value in said.items()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -83,25 +84,37 @@ class Surveyor:
             oracle.close()
 
     def text(self, task: Task) -> str:
-        """Return the text that ``get_workloads()`` returns; the same source is asked once.
+        """Return the JSON that ``get_workloads()`` returns; the same source is asked once.
 
         Raises:
             UsageError: The source does not run; the message says why.
         """
         key = hashlib.sha256(f"{metadata.version('torch')} {task.source}".encode()).hexdigest()
         kept = self._cache / f"{key[:32]}.json"
-        if kept.is_file():
-            return kept.read_text()
+        with suppress(OSError, ValueError, RecursionError):  # torn or unreadable: ask again
+            said = kept.read_text()
+            json.loads(said)
+            return said
         said = str(self.ask(task))
-        self._cache.mkdir(parents=True, exist_ok=True)
         draft = kept.with_suffix(f".{os.getpid()}")
-        draft.write_text(said)
-        draft.replace(kept)
+        with suppress(OSError):  # what cannot be kept is asked for again
+            self._cache.mkdir(parents=True, exist_ok=True)
+            draft.write_text(said)
+            draft.replace(kept)
         return said
 
     def calls(self, task: Task) -> Calls:
-        """Survey a generated task; see ``parts/survey.py``."""
-        return _calls(self.text(task))
+        """Survey a generated task; see ``parts/survey.py``.
+
+        Raises:
+            UsageError: The source does not run, or says something else.
+        """
+        try:
+            return _calls(self.text(task))
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"its recipe says no calls: {error!r}") from error
 
     def __enter__(self) -> Self:
         return self

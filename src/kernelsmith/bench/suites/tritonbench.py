@@ -14,6 +14,7 @@ from kernelsmith.bench.suites.reading import records_in
 from kernelsmith.bench.suites.survey import Surveyor
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backends.triton import InterpreterBackend
+from kernelsmith.evaluate.tasks import read_source
 
 _FOREIGN = frozenset({"TritonBench_v1", "TorchBench_v1"})
 
@@ -59,13 +60,13 @@ class _TritonBench:
         name = self._id(path)
         timing = self._root / "performance_metrics" / self._metrics / "golden_metrics"
         timing /= f"{path.stem}_perf.py"
-        script = Script(
-            name=path.stem, text=path.read_text(), foreign=_FOREIGN, run=self._runs,
-            timing=timing.read_text() if timing.is_file() else None,
-        )  # fmt: skip
         try:
+            script = Script(
+                name=path.stem, text=read_source(path, "task"), foreign=_FOREIGN, run=self._runs,
+                timing=read_source(timing, "timing") if timing.exists() else None,
+            )  # fmt: skip
             made = make(script, surveyor, {})
-        except Unusable as error:
+        except (Unusable, UsageError) as error:
             return Absent(id=name, reason=str(error), level=f"difficulty {level}")
         return Entry(
             id=name, task=made.task, level=f"difficulty {level}", category="",
