@@ -46,6 +46,24 @@ def test_a_difference_on_every_task_is_significant_and_none_is_not():
     assert not same["kept"].is_significant
 
 
+def test_three_tasks_have_no_star_however_large_the_difference():
+    found = two([1.0, 1.1, 1.2], [7.0, 1.2, 1.3])
+    assert found["geometric"].p >= 0.25
+    assert not any(each.is_significant for each in found.differences)
+
+
+def test_a_star_never_stands_beside_an_interval_that_holds_no_difference():
+    found = two([1.0 + i / 10 for i in range(20)], [2.0 + i / 5 for i in range(20)])["kept"]
+    assert found.is_significant
+    wide = replace(found.change, low=0.9)
+    assert not replace(found, change=wide).is_significant
+
+
+def test_shares_differ_by_at_most_a_hundred_points():
+    found = two([2.0, None, 2.0], [None, 2.0, None])
+    assert (found["correct"].change.low, found["correct"].change.high) == (-1.0, 1.0)
+
+
 def test_which_is_first_turns_the_answer_round():
     values = [1.0, 2.0, 3.0], [1.5, 2.1, 5.0]
     here, there = two(*values), two(*reversed(values))

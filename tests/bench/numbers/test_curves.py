@@ -59,6 +59,18 @@ def test_slower_than_eager_is_eager_kept():
     assert values(curve([a_search(0.5, 0.8)], system="rules").best) == [1.0, 1.0]
 
 
+def test_no_interval_reaches_below_what_is_kept_or_paid():
+    records = [a_search(*[1.0] * 5, None, last, entry=f"s/{i}")
+               for i, last in enumerate((1.0, 1.01, 9.0))]  # fmt: skip
+    drawn = curve(records, system="rules")
+    found = [*drawn.best, drawn.final, *(each.best for each in cost_quality(records)),
+             *(each.best for each in early_stopping(records)),
+             *(each.gain for each in beyond(records, after=(5,)))]  # fmt: skip
+    assert min(each.low for each in found) == 1.0
+    assert max(each.high for each in found) > 9.0
+    assert min(end.low for each in prices(records) for end in (each.each, each.doubling)) >= 0.0
+
+
 def test_a_search_that_ended_early_stays_at_its_best():
     found = curve([a_search(2.0, entry="a"), a_search(None, None, None, entry="b")], system="x")
     assert values(found.best) == pytest.approx([math.sqrt(2)] * 3)

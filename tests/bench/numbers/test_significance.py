@@ -108,13 +108,47 @@ def test_a_task_where_one_side_says_nothing_is_left_out_of_both():
     assert paired_difference(column([1, math.nan]), column([1, 2]), mean, generator=dice()) is None
 
 
-def test_one_in_twenty_comparisons_of_equals_is_significant():
+def wrongly_seen(tasks, draw, *, trials=400):
+    """How often equals are called different."""
     generator, seen = dice(8), 0
-    for _ in range(400):
-        a, b = generator.normal(0, 1, (2, 30))
-        _, p = paired_difference(column(a), column(b), mean, generator=generator, resamples=300)
-        seen += p < 0.05
-    assert 0.02 <= seen / 400 <= 0.09
+    for _ in range(trials):
+        a, b = draw(generator, (2, tasks))
+        found, p = paired_difference(column(a), column(b), mean, generator=generator, resamples=300)
+        seen += p < 0.05 and not found.low <= 0 <= found.high
+    return seen / trials
+
+
+@pytest.mark.parametrize("tasks", [6, 10, 30])
+@pytest.mark.parametrize("name", ["normal", "exponential"])
+def test_one_in_twenty_comparisons_of_equals_is_significant(tasks, name):
+    draw = getattr(np.random.Generator, f"standard_{name}")
+    assert 0.01 <= wrongly_seen(tasks, draw) <= 0.085
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 5])
+def test_few_tasks_show_no_difference_whatever_they_are(tasks):
+    assert wrongly_seen(tasks, np.random.Generator.standard_normal, trials=100) == 0
+    _, p = paired_difference(
+        column(range(1, tasks + 1)), column([0] * tasks), mean, generator=dice()
+    )
+    assert p >= sign_test([1.0] * tasks).p > 0.05
+
+
+def test_a_p_below_one_in_twenty_stands_beside_an_interval_without_zero():
+    generator = dice(3)
+    for tasks in (6, 7, 9, 15):
+        for shift in np.linspace(0.2, 1.5, 15):
+            a, b = generator.exponential(1, (2, tasks)) ** 2
+            found, p = paired_difference(column(a + shift), column(b), mean, generator=generator)
+            assert (p < 0.05) <= (not found.low <= 0 <= found.high)
+
+
+def test_a_difference_of_shares_stays_between_the_shares_there_are():
+    found, _ = paired_difference(
+        column([0, 1, 0]), column([1, 0, 1]), mean, generator=dice(), bounds=(-1.0, 1.0)
+    )
+    assert (found.low, found.high) == (-1.0, 1.0)
+    assert found.value == pytest.approx(-1 / 3)
 
 
 def test_different_task_sets_cannot_be_paired():

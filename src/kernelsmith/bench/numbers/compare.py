@@ -47,15 +47,22 @@ class Difference:
     change: Estimate | None = None
     """The second less the first, over it for ratios that average as such; none on one task."""
     p: float | None = None
-    """By paired bootstrap, two-sided."""
+    """By paired bootstrap, two-sided; not less than a sign test could give on as many tasks."""
     corrected: float | None = None
     """After Holm, among all pairs that are compared at once."""
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance would do this in fewer than one of twenty."""
+        """Whether chance would do this in fewer than one of twenty, and the interval agrees."""
         p = self.p if self.corrected is None else self.corrected
-        return p is not None and p < 0.05
+        return p is not None and p < 0.05 and not self.holds_none
+
+    @property
+    def holds_none(self) -> bool:
+        """Whether the interval of the change holds "no difference"."""
+        if self.change is None or self.change.low is None or self.change.high is None:
+            return True
+        return self.change.low <= BY_NAME[self.metric].scale(0.0) <= self.change.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +223,7 @@ def _differences(
             continue
         change = paired_difference(
             _grid(b, tasks, metric, measure), _grid(a, tasks, metric, measure), metric.combine,
-            (after_draws, before_draws), scale=metric.scale,
+            (after_draws, before_draws), bounds=metric.change_bounds, scale=metric.scale,
         )  # fmt: skip
         found.append(
             Difference(

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelsmith.bench.numbers.histories import Histories, over_tasks, ratio_of_means
+from kernelsmith.bench.numbers.histories import (
+    Histories,
+    kept_over_tasks,
+    over_tasks,
+    ratio_of_means,
+)
 from kernelsmith.bench.numbers.resampling import Floats
 from kernelsmith.bench.numbers.statistics import Estimate
 from kernelsmith.bench.record import Record
@@ -72,10 +77,10 @@ def curve(records: Sequence[Record], *, system: str, seed: int = 0) -> Curve | N
         return None
     drawn = histories.drawn_weights(np.random.default_rng(seed), _RESAMPLES)
     ends = np.asarray([_judged(record) for record in histories.records])[:, np.newaxis]
-    final = None if np.isnan(ends).any() else over_tasks(histories, ends, drawn, scale=math.exp)[0]
+    final = None if np.isnan(ends).any() else kept_over_tasks(histories, ends, drawn)[0]
     return Curve(
         system=system,
-        best=tuple(over_tasks(histories, histories.kept, drawn, scale=math.exp)),
+        best=tuple(kept_over_tasks(histories, histories.kept, drawn)),
         correct=tuple(over_tasks(histories, histories.correct, drawn, is_rate=True)),
         tasks=histories.tasks, searches=len(histories.records), final=final,
     )  # fmt: skip
@@ -92,7 +97,7 @@ def cost_quality(
     at = sorted({k for k in checkpoints if 0 < k < histories.horizon} | {histories.horizon})
     spent = {what: histories.spent(what) for what in ("tokens", "usd", "seconds")}
     columns = [k - 1 for k in at]
-    best = over_tasks(histories, histories.kept[:, columns], drawn, scale=math.exp)
+    best = kept_over_tasks(histories, histories.kept[:, columns], drawn)
     correct = over_tasks(histories, histories.correct[:, columns], drawn, is_rate=True)
     return [
         Reached(
@@ -173,7 +178,7 @@ def early_stopping(records: Sequence[Record], *, seed: int = 0) -> list[Stopped]
             Stopped(
                 rule=name, steps=float(histories.weights @ steps), work=work,
                 gain=_share(histories, left, drawn),
-                best=over_tasks(histories, left[:, np.newaxis], drawn, scale=math.exp)[0],
+                best=kept_over_tasks(histories, left[:, np.newaxis], drawn)[0],
             )
         )  # fmt: skip
     return found

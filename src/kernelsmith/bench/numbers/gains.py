@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelsmith.bench.numbers.histories import Histories, over_tasks, ratio_of_means
+from kernelsmith.bench.numbers.histories import (
+    NOT_BELOW_0,
+    Histories,
+    kept_over_tasks,
+    over_tasks,
+    ratio_of_means,
+)
 from kernelsmith.bench.numbers.metrics import UNNAMED
 from kernelsmith.bench.numbers.resampling import Floats
 from kernelsmith.bench.numbers.statistics import Estimate
@@ -72,7 +78,7 @@ def beyond(
             found.append(
                 Beyond(
                     level=level, after=steps, until=longer.horizon, searches=len(longer.records),
-                    gain=over_tasks(longer, gain[:, np.newaxis], drawn, scale=math.exp)[0],
+                    gain=kept_over_tasks(longer, gain[:, np.newaxis], drawn)[0],
                     improved=shares[0], rescued=shares[1],
                 )
             )  # fmt: skip
@@ -105,8 +111,10 @@ def prices(records: Sequence[Record], *, seed: int = 0) -> list[Price]:
         found.append(
             Price(
                 what=what, total=float(amounts.sum()), gains=int(gains.sum()),
-                each=ratio_of_means(histories, amounts, gains, drawn),
-                doubling=ratio_of_means(histories, amounts, doublings, drawn),
+                each=ratio_of_means(histories, amounts, gains, drawn, bounds=NOT_BELOW_0),
+                doubling=ratio_of_means(
+                    histories, amounts, doublings, drawn, bounds=NOT_BELOW_0
+                ),
             )
         )  # fmt: skip
     return found

@@ -20,6 +20,8 @@ from kernelsmith.bench.record import Record
 from kernelsmith.domain.evaluation import Verdict
 
 _ROUNDING = 1e-9
+NOT_BELOW_0 = (0.0, math.inf)
+"""Bounds of what only adds up: a price, or a logarithm where eager is kept until beaten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,12 @@ class Histories:
 def over_tasks(
     histories: Histories, values: Floats, drawn: Floats, *,
     scale: Callable[[float], float] = float, is_rate: bool = False,
+    bounds: tuple[float, float] | None = None,
 ) -> list[Estimate]:  # fmt: skip
-    """The mean over tasks of each column of ``values`` (search by column), with intervals."""
+    """The mean over tasks of each column of ``values`` (search by column), with intervals.
+
+    ``bounds`` are the ends that a mean cannot leave, on the scale of values; a rate has its own.
+    """
     every = drawn @ values
     found = []
     for index, center in enumerate((histories.weights @ values).tolist()):
@@ -109,9 +115,14 @@ def over_tasks(
                 Estimate(value=float(round(center)), low=low, high=high, tasks=histories.tasks)
             )
         else:
-            bounds = (0.0, 1.0) if is_rate else None
-            found.append(_estimate(center, every[:, index], histories.tasks, scale, bounds))
+            ends = (0.0, 1.0) if is_rate else bounds
+            found.append(_estimate(center, every[:, index], histories.tasks, scale, ends))
     return found
+
+
+def kept_over_tasks(histories: Histories, logs: Floats, drawn: Floats) -> list[Estimate]:
+    """Geometric means over tasks of speed-ups, or of gains, by someone who keeps what is better."""
+    return over_tasks(histories, logs, drawn, scale=math.exp, bounds=NOT_BELOW_0)
 
 
 def ratio_of_means(

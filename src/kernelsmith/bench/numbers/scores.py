@@ -91,6 +91,11 @@ class Metric:
             return None
         return (0.0, 1.0 if self.unit is Unit.SHARE else math.inf)
 
+    @property
+    def change_bounds(self) -> tuple[float, float] | None:
+        """The ends that a difference of two figures cannot leave."""
+        return (-1.0, 1.0) if self.unit is Unit.SHARE else None
+
     def scale(self, value: float) -> float:
         """From the scale of scores to that of the table."""
         return math.exp(value) if self.is_log else value

@@ -8,6 +8,7 @@ import numpy as np
 
 from kernelsmith.bench.numbers.resampling import Combine, Draws, Floats, Grid
 from kernelsmith.bench.numbers.statistics import Estimate, interval, mean
+from kernelsmith.evaluate.timing.statistics import small_sample_factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +26,14 @@ class Test:
 
 def paired_difference(
     a: Grid, b: Grid, combine: Combine, draws: tuple[Draws, Draws], *,
-    scale: Callable[[float], float] = float,
+    bounds: tuple[float, float] | None = None, scale: Callable[[float], float] = float,
 ) -> tuple[Estimate, float] | None:  # fmt: skip
     """Return what A has over B, combined over tasks, and the two-sided p-value of no difference.
 
     Tasks are drawn once for both (``Draws.of(..., like=...)``), seeds for each: what makes a task
-    hard for both cancels. A task on which one side says nothing is left out. ``scale=math.exp``
-    turns a difference of logarithms into a ratio. None where fewer than two tasks are left.
+    hard for both cancels. A task on which one side says nothing is left out. ``bounds`` are the
+    ends that a difference cannot leave, ``scale=math.exp`` turns one of logarithms into a ratio.
+    None where fewer than two tasks are left.
     """
     if len(a.seeds) != len(b.seeds) or draws[0].tasks is not draws[1].tasks:
         raise ValueError("paired systems stand on the same tasks")
@@ -46,21 +48,30 @@ def paired_difference(
         drawn = combine(draws[0].per_task(a) - draws[1].per_task(b))
     drawn = drawn[~np.isnan(drawn)]
     low, high = interval(drawn, center, held)
+    if bounds is not None:
+        low, high = max(low, bounds[0]), min(high, bounds[1])
     found = Estimate(value=scale(center), low=scale(low), high=scale(high), tasks=held)
-    return found, _two_sided(drawn, center)
+    differing = int(np.count_nonzero(differences[~np.isnan(differences)]))
+    return found, max(_two_sided(drawn, center, held), _least(differing))
 
 
-def _two_sided(drawn: Floats, center: float) -> float:
-    """How often a difference as far from 0 comes up when there is none: drawn ones, recentred.
+def _two_sided(drawn: Floats, center: float, tasks: int) -> float:
+    """The level at which the interval, pulled apart for few tasks as ``interval`` does, ends at 0.
 
-    One is added above and below: no number of resamples shows that p is 0.
+    So p and the interval beside it say the same. One is added above and below: no number of
+    resamples shows that p is 0.
     """
-    if center == 0.0:
+    if center == 0.0 or drawn.size == 0:
         return 1.0
     # relative, because sums of the same numbers in another order differ in the last digits
-    reach = abs(center) * (1 - 1e-9)
-    beyond = int(np.count_nonzero(np.abs(drawn - center) >= reach))
-    return (beyond + 1) / (drawn.size + 1)
+    reach = abs(center) / small_sample_factor(tasks) * (1 - 1e-9)
+    beyond = int(np.count_nonzero(math.copysign(1.0, center) * (center - drawn) >= reach))
+    return min(1.0, 2 * (beyond + 1) / (drawn.size + 1))
+
+
+def _least(differing: int) -> float:
+    """The least p that signs can give on so many tasks: resampling few of them shows no less."""
+    return min(1.0, 2.0 ** (1 - differing))
 
 
 def sign_test(differences: Sequence[float] | Floats) -> Test | None:
