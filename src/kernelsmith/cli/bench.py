@@ -20,7 +20,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="SUITE | VERB ...", help=_WHAT)
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER",
-        help="where the bench lies (runs/bench/SUITE); the same folder again goes on with it",
+        help="where the bench lies (runs/bench/SUITE); the same folder again goes on with it. "
+        "Where show and compare write what they print",
     )  # fmt: skip
     parser.add_argument(
         "--resume", type=Path, metavar="FOLDER", help="go on with what was begun, as it was begun"
@@ -30,6 +31,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="results as JSON instead of tables")
     parser.add_argument("--full", action="store_true", help="every table, not the first ones only")
+    parser.add_argument(
+        "--ratio", choices=("device", "call", "mean"),
+        help="which ratio show, compare and export go by: device time, plain calls, or the mean of "
+        "tests (device; mean where all was run with --preset paper); --baseline says over what",
+    )  # fmt: skip
     _who(parser.add_argument_group("who is compared; each is an entrant of its own"))
     _how(parser.add_argument_group("how they search"))
     _which(parser.add_argument_group("on which tasks"))
@@ -133,6 +139,8 @@ def _run(args: argparse.Namespace) -> int:
             raise UsageError(f"--resume FOLDER says what to do; got {' '.join(words)}, too")
         _refuse_changes(args)
         return bench_run.resumed(args)
+    if args.ratio is not None and words[:1] not in (["show"], ["compare"], ["export"]):
+        raise UsageError("--ratio goes with show, compare and export")
     if not words:
         raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
     if words[0] in _VERBS:

@@ -8,20 +8,24 @@ from pathlib import Path
 from rich.console import Console
 
 from kernelsmith.bench import ledger
-from kernelsmith.bench.lines import folder_at
 from kernelsmith.bench.numbers.findings import as_json, findings
+from kernelsmith.bench.numbers.metrics import asked_measure
+from kernelsmith.bench.numbers.scores import Measure
 from kernelsmith.bench.output import folder as outputs
 from kernelsmith.bench.output import tables
+from kernelsmith.bench.record import Record
 from kernelsmith.errors import UsageError
 
 
 def show(words: Sequence[str], args: argparse.Namespace) -> int:
     """Print the tables of one or several files of results, put together."""
     results = _read(_paths(words, least=1, said="bench show RESULTS..."))
-    found = findings(results.records, missing=results.missing)
-    if args.out is not None:
-        folder_at(args.out)
-        outputs.write(results, args.out)
+    measure = _measure(args, results.records, ", ".join(words))
+    if args.out is None:
+        found = findings(results.records, missing=results.missing, measure=measure)
+    else:
+        _make(args.out)
+        found = outputs.write(results, args.out, measure=measure)
     if args.json:
         print(as_json(found))
     else:
@@ -34,9 +38,14 @@ def compare(words: Sequence[str], args: argparse.Namespace) -> int:
     from kernelsmith.bench.numbers.compare import compare as compared
 
     one, other = _paths(words, least=2, most=2, said="bench compare A B")
-    found = compared(
-        _read([one]).records, _read([other]).records, names=(_title(one), _title(other))
-    )
+    a, b = _read([one]).records, _read([other]).records
+    measure = None
+    if args.baseline or args.ratio:
+        measure = _measure(args, a, str(one))
+        asked_measure(b, baseline=measure.baseline, how=measure.how, said=str(other))
+    found = compared(a, b, names=(_title(one), _title(other)), measure=measure)
+    if args.out is not None:
+        outputs.write_comparison(found, args.out)
     if args.json:
         print(found.as_json())
     else:
@@ -62,7 +71,9 @@ def export(words: Sequence[str], args: argparse.Namespace) -> int:
     from kernelsmith.bench.output.export import kernelbench
 
     path, folder = _paths(words, least=2, most=2, said="bench export RESULTS FOLDER")
-    print(kernelbench(_read([path]), folder).said)
+    results = _read([path])
+    measure = _measure(args, results.records, str(path), usual=Measure())
+    print(kernelbench(results, folder, baseline=measure.baseline, how=measure.how).said)
     return 0
 
 
@@ -93,6 +104,25 @@ def say_replaced(results: ledger.Results) -> None:
     """Name every record that another file's took the place of, those of other tasks first."""
     for each in sorted(results.replaced, key=lambda each: not each.is_other_task):
         print(f"kernelsmith: {each}", file=sys.stderr)
+
+
+def _measure(
+    args: argparse.Namespace, records: Sequence[Record], said: str, *, usual: Measure | None = None
+) -> Measure:
+    """Which ratio was asked for; as usual where none was."""
+    named = [name for each in args.baseline for name in each.split(",") if name]
+    if len(named) > 1:
+        raise UsageError(f"one baseline at a time here; got {', '.join(named)}")
+    return asked_measure(
+        records, baseline=named[0] if named else None, how=args.ratio, said=said, usual=usual
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def _read(paths: Sequence[Path]) -> ledger.Results:

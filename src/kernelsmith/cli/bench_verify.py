@@ -23,6 +23,8 @@ def judged_again(results: Results, args: argparse.Namespace) -> int:
     0: all were judged and hold; 1: one fails or is slower; 2: one could not be judged as it lies
     there; 3: one could not be judged, and that is our fault.
     """
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"--limit is at least 1; got {args.limit}")
     records = [record for record in results.records if record.winner is not None]
     if not records:
         raise UsageError("these results hold no winner to judge again")

@@ -110,6 +110,38 @@ def test_several_systems_are_paired_by_name():
     assert set(found.unpaired) == {"b", "c"}
 
 
+ELSEWHERE = Device(kind="null", name="elsewhere")
+
+
+def test_a_file_of_one_device_is_compared_with_one_of_two():
+    both = system("a", 3.0, 4.0) + system("a", 9.0, 9.0, device=ELSEWHERE)
+    found = compare(system("a", 1.0, 2.0), both, names=("before", "merged"))
+    (only,) = found.contrasts
+    assert (only.first, only.second) == (
+        "a on nowhere (null) (before)", "a on nowhere (null) (merged)",
+    )  # fmt: skip
+    assert only["geometric"].second.value == pytest.approx(12**0.5)
+    assert found.unpaired == ("a on elsewhere (null)",)
+    assert compare(both, system("a", 1.0, 2.0)).unpaired == found.unpaired
+
+
+def test_entrants_of_one_device_each_are_paired_across_devices():
+    here = system("a", 1.0, 2.0) + system("b", 1.0, 2.0)
+    there = system("a", 2.0, 2.0, device=ELSEWHERE) + system("b", 2.0, 2.0, device=ELSEWHERE)
+    found = compare(here, there)
+    assert [(each.first, each.second) for each in found.contrasts] == [
+        ("a (A)", "a (B)"), ("b (A)", "b (B)"),
+    ]  # fmt: skip
+    assert "different devices" in found.contrasts[0].said
+
+
+def test_a_device_that_the_other_side_has_not_is_named():
+    third = Device(kind="null", name="third")
+    both = system("a", 1.0, device=ELSEWHERE) + system("a", 1.0, device=third)
+    with pytest.raises(UsageError, match=r"A \(a on nowhere \(null\)\) is in B .*one device each"):
+        compare(system("a", 1.0), both)
+
+
 def test_a_comparison_is_written_for_machines():
     body = json.loads(compare(system("old", 1.0, 2.0), system("new", 2.0, 4.0)).as_json())
     (only,) = body["contrasts"]

@@ -72,7 +72,8 @@ def test_its_figures_are_ours(tmp_path):
 def test_names_are_those_that_its_scripts_look_for(tmp_path):
     (tmp_path / "w.py").write_text("class ModelNew: ...\n")
     record = a_kernel(23, 2.0, level=2, winner=won("class ModelNew: ...\n", "w.py"))
-    (run,) = kernelbench(results(record, home=tmp_path), tmp_path / "out").runs
+    exported = kernelbench(results(record, home=tmp_path), tmp_path / "out")
+    (run,) = exported.runs
     assert run.name == "my_model_level2"
     folder = tmp_path / "out" / "runs" / run.name
     kernel = folder / "level_2_problem_23_sample_0_kernel.py"
@@ -83,6 +84,7 @@ def test_names_are_those_that_its_scripts_look_for(tmp_path):
     assert list(timing["level2"]) == ["23_Thing_.py"]
     assert timing["level2"]["23_Thing_.py"]["mean"] == pytest.approx(2.0)  # milliseconds
     assert f"run_name={run.name} level=2 hardware={DEVICE.name}" in run.command
+    assert run.command in exported.said.splitlines()[-1]
     (sample,) = json.loads((folder / "eval_results.json").read_text())["23"]
     assert set(sample) == {"sample_id", "compiled", "correctness", "metadata", "runtime",
                            "runtime_stats"}  # fmt: skip

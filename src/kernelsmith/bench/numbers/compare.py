@@ -9,11 +9,12 @@ import numpy as np
 from kernelsmith.bench.numbers.metrics import (
     GROUPINGS,
     Common,
-    by_system,
+    by_entrant_and_device,
     by_task,
     grid_of,
     on_common_tasks,
     summarise,
+    system_name,
     usual_measure,
 )
 from kernelsmith.bench.numbers.resampling import Draws, Grid
@@ -132,41 +133,61 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Pair the systems of two files of results and contrast each pair.
 
-    One system on each side are a pair whatever they are called; several are paired by name, and
-    their p-values are corrected for their number.
+    One system on each side are a pair whatever they are called; several are paired by entrant and
+    device, an entrant of one device on each side also where the devices differ. The p-values of
+    several pairs are corrected for their number.
 
     Raises:
         UsageError: No system of one side has a counterpart on the other, or no task has.
     """
-    first, second = by_system(a), by_system(b)
+    first, second = by_entrant_and_device(a), by_entrant_and_device(b)
     measure = measure or usual_measure([*a, *b])
     if not first or not second:
         raise UsageError(f"{names[0 if not first else 1]} holds no record to compare")
-    if len(first) == len(second) == 1:
-        pairs = [(next(iter(first)), next(iter(second)))]
-    else:
-        pairs = [(name, name) for name in first if name in second]
+    several = any(len({device for _, device in side}) > 1 for side in (first, second))
+    called = {who: system_name(who, several=several) for who in (*first, *second)}
+    pairs = _paired(list(first), list(second))
     if not pairs:
+        sides = (", ".join(called[who] for who in side) for side in (first, second))
         raise UsageError(
-            f"no system of {names[0]} ({', '.join(first)}) is in {names[1]} ({', '.join(second)})"
+            f"no system of {names[0]} ({next(sides)}) is in {names[1]} ({next(sides)})"
+            + ("; compare files of one device each" if several else "")
         )
     contrasts = []
     for one, other in pairs:
-        is_same = one == other
+        is_same = called[one] == called[other]
         found = contrast(
             first[one], second[other], measure=measure, seed=seed,
-            names=(f"{one} ({names[0]})" if is_same else one,
-                   f"{other} ({names[1]})" if is_same else other),
+            names=(f"{called[one]} ({names[0]})" if is_same else called[one],
+                   f"{called[other]} ({names[1]})" if is_same else called[other]),
         )  # fmt: skip
         if found is not None:
             contrasts.append(found)
     if not contrasts:
         raise UsageError(f"{names[0]} and {names[1]} have no task in common")
-    paired = {name for pair in pairs for name in pair}
+    paired = {who for pair in pairs for who in pair}
     return Comparison(
         contrasts=tuple(_corrected(contrasts) if len(contrasts) > 1 else contrasts),
-        unpaired=tuple(name for name in {**first, **second} if name not in paired),
+        unpaired=tuple(
+            dict.fromkeys(called[who] for who in (*first, *second) if who not in paired)
+        ),
     )
+
+
+def _paired(
+    first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]
+) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Who stands against whom, each an entrant and its device."""
+    if len(first) == len(second) == 1:
+        return [(first[0], second[0])]
+    found = []
+    for who in first:
+        here, there = ([each for each in side if each[0] == who[0]] for side in (first, second))
+        if who in there:
+            found.append((who, who))
+        elif len(here) == len(there) == 1:
+            found.append((who, there[0]))
+    return found
 
 
 def every_pair(

@@ -15,6 +15,7 @@ from kernelsmith.bench.numbers.resampling import Draws, Grid
 from kernelsmith.bench.numbers.scores import HOWS, METRICS, Measure, Metric
 from kernelsmith.bench.numbers.statistics import Estimate, estimate, stratified
 from kernelsmith.bench.record import BASELINES, Record
+from kernelsmith.errors import UsageError
 
 GROUPINGS: Mapping[str, Callable[[Record], str]] = {
     "level": lambda record: record.level,
@@ -100,16 +101,25 @@ class Common:
 
 def by_system(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     """Records by who is compared: an entrant, and on which device where there are several."""
+    found = by_entrant_and_device(records)
+    several = len({device for _, device in found}) > 1
+    return {system_name(who, several=several): own for who, own in found.items()}
+
+
+def by_entrant_and_device(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Record, ...]]:
+    """Records by entrant and device, in the order of their names."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         found.setdefault((record.entrant, str(record.device)), []).append(record)
-    several = len({device for _, device in found}) > 1
     return {
-        f"{entrant} on {device}" if several else entrant: tuple(
-            record for same in by_task(own).values() for record in same
-        )
-        for (entrant, device), own in sorted(found.items())
+        who: tuple(record for same in by_task(own).values() for record in same)
+        for who, own in sorted(found.items())
     }
+
+
+def system_name(who: tuple[str, str], *, several: bool) -> str:
+    """What an entrant on a device is called, where there are several devices or one."""
+    return " on ".join(who) if several else who[0]
 
 
 def on_common_tasks(systems: Mapping[str, Sequence[Record]]) -> Common:
@@ -266,3 +276,28 @@ def usual_measure(records: Sequence[Record]) -> Measure:
     if timed and all(r.rules.preset == "paper" and paper.of(r) is not None for r in timed):
         return paper
     return next(iter(measures_in(records)), Measure())
+
+
+def asked_measure(
+    records: Sequence[Record], *, baseline: str | None, how: str | None, said: str,
+    usual: Measure | None = None,
+) -> Measure:  # fmt: skip
+    """The ratio that a user names, by baseline or clock or both; what is not named is as usual.
+
+    Raises:
+        UsageError: No record has such a ratio; ``said`` names the records.
+    """
+    usual = usual or usual_measure(records)
+    if baseline is None and how is None:
+        return usual
+    if baseline is not None and baseline not in BASELINES:
+        raise UsageError(f"no baseline {baseline!r}; known are {', '.join(BASELINES)}")
+    tried = [
+        Measure(baseline=baseline or usual.baseline, how=clock)
+        for clock in ((how,) if how else dict.fromkeys((usual.how, "device")))
+    ]
+    for each in tried:
+        if any(each.of(record) is not None for record in records):
+            return each
+    there = "; ".join(map(str, measures_in(records))) or "none at all"
+    raise UsageError(f"{said}: no record has a ratio {tried[0]}; there are: {there}")

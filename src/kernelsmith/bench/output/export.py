@@ -62,16 +62,21 @@ class Exported:
 
     @property
     def said(self) -> str:
-        """One line for the user."""
+        """For the user: a line on what was written, and how each run is looked at."""
         problems = sum(run.problems for run in self.runs)
         rest = f"; {'; '.join(self.left_out)}" if self.left_out else ""
-        return f"{self.folder}: {len(self.runs)} runs, {problems} problems{rest}"
+        lines = [f"{self.folder}: {len(self.runs)} runs, {problems} problems{rest}"]
+        if self.runs:
+            lines.append(
+                "KernelBench's own analysis, in its checkout with these two folders in it:"
+            )
+        return "\n".join([*lines, *(f"  {run.command}" for run in self.runs)])
 
 
 def kernelbench(
     results: Results, folder: Path, *, baseline: str = "eager", how: str = "device"
 ) -> Exported:
-    """Write every KernelBench record, by the clock whose times are recorded: the device's.
+    """Write every KernelBench record beside one baseline; times are the device's, whatever ``how``.
 
     Raises:
         UsageError: No record is of KernelBench, or the folder cannot be written.
