@@ -13,6 +13,10 @@ class UsageError(SmithError, ValueError):
     """The request cannot be carried out as it stands; the message says what to change."""
 
 
+class ProposerUnavailable(UsageError):
+    """Whoever should write cannot be asked, whatever the task: no other has to be tried."""
+
+
 class BackendUnavailable(SmithError, RuntimeError):
     """A backend exists but cannot work on this machine; the message says what is missing."""
 

@@ -9,7 +9,7 @@ import pytest
 from bench_records import DEVICE, a_point, a_record, failed, ratio, won
 
 from kernelsmith.bench.ledger import RECORDS, Ledger, merge, parsed, read, written
-from kernelsmith.bench.record import Archive, Beside, Missing, Rules, WorkloadRatio
+from kernelsmith.bench.record import Archive, Beside, Fault, Missing, Rules, WorkloadRatio
 from kernelsmith.cli.main import main
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Label, LabelName
@@ -48,6 +48,13 @@ def test_a_record_comes_back_as_it_was_written():
 def test_what_is_missing_comes_back_too():
     value = Missing(entry="suite/two", reason="needs einops", level="level 3")
     assert parsed(written(value)) == value
+
+
+def test_what_was_missing_before_faults_were_written_down_is_still_read():
+    value = Missing(entry="suite/two", entrant="rules", reason="it died", fault=Fault.OURS)
+    assert parsed(written(value)) == value
+    before = written(value).replace(', "fault": "ours"', "")
+    assert parsed(before) == replace(value, fault=None)
 
 
 def test_corrupt_lines_are_reported_by_number_and_nothing_else_is_lost(file):

@@ -5,23 +5,30 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from bench_parts import STEPS, NullSuite, a_config, a_plan, a_recording, quiet
+from bench_records import a_record
 
-from kernelsmith.bench.ledger import RECORDS, Ledger, read
+from kernelsmith.bench.entrant import searching
+from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
 from kernelsmith.bench.numbers.findings import findings
 from kernelsmith.bench.output.tables import markdown
 from kernelsmith.bench.plan import chosen, load
-from kernelsmith.bench.protocol import carried_out
-from kernelsmith.bench.record import Missing
+from kernelsmith.bench.protocol import Ended, carried_out
+from kernelsmith.bench.record import Fault, Missing
 from kernelsmith.bench.suite import Absent
+from kernelsmith.cli.bench_run import reported
+from kernelsmith.cli.main import parser
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import UsageError
-from kernelsmith.run.config import Budget
+from kernelsmith.propose.models import ModelConfig
+from kernelsmith.run.config import Budget, ProposerSpec
 
 WRONG_ONLY = ["x - y", "x * y", "x +"]
 
@@ -246,6 +253,7 @@ def test_a_task_that_cannot_be_judged_is_missing_and_tried_again(tmp_path, recor
     assert ended.results.records == ()
     assert "is no null expression" in ended.results.missing[-1].reason
     assert ended.results.missing[-1].entrant == "replay:one"
+    assert ended.results.missing[-1].fault is Fault.REQUEST
     assert len(gone(plan, out).results.records) == 1
 
 
@@ -271,6 +279,70 @@ def test_a_worker_that_dies_costs_its_job_only(tmp_path, recording, monkeypatch)
     ended = gone(a_plan(recording), tmp_path / "out")
     assert [record.entry for record in ended.results.records] == ["nulls/t0", "nulls/t2"]
     assert "its process died 2 times" in ended.results.missing[-1].reason
+    assert ended.results.missing[-1].fault is Fault.OURS
+
+
+@pytest.fixture
+def refusing():
+    """An endpoint that refuses every key, and how often it was asked."""
+    asked = []
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.path)
+            self.send_error(401)
+
+        def log_message(self, *said):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+        server.shutdown()
+
+
+def test_an_endpoint_that_cannot_be_asked_ends_the_bench_and_not_every_task(tmp_path, refusing):
+    url, asked = refusing
+    spec = ProposerSpec(kind="llm", models=(ModelConfig(name="m", base_url=url),))
+    config = a_config(concurrency=1)
+    plan = a_plan(config=config, entrants=(searching(spec),))
+    ended = gone(plan, tmp_path / "out")
+    assert "refuses the key for model 'm'" in ended.fatal
+    assert len(asked) == 1
+    assert [each.entry for each in ended.results.missing] == ["nulls/gone"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "status"),
+    [([Fault.OURS, Fault.REQUEST], 3), ([Fault.REQUEST], 2), ([None], 2), ([], 0)],
+)
+def test_whose_fault_it_is_that_something_is_missing_is_the_exit_status(
+    faults, status, tmp_path, capsys
+):
+    missing = tuple(
+        Missing(entry=f"s/{number}", entrant="rules", reason="so", fault=fault)
+        for number, fault in enumerate(faults)
+    )
+    absent = Missing(entry="s/x", reason="needs a download")
+    results = Results(records=(a_record(),), missing=(*missing, absent), homes=(tmp_path,))
+    args = parser().parse_args(["bench", "s"])
+    assert reported(Ended(results=results), tmp_path, args) == status
+
+
+def test_what_ends_a_bench_is_one_line_or_comes_behind_what_there_is(tmp_path, capsys):
+    args = parser().parse_args(["bench", "s"])
+    with pytest.raises(UsageError, match=r"^nobody answers$"):
+        reported(Ended(results=Results(), fatal="nobody answers"), tmp_path, args)
+    results = Results(records=(a_record(),), homes=(tmp_path,))
+    with pytest.raises(UsageError, match="nobody answers; then go on with: kernelsmith bench --r"):
+        reported(Ended(results=results, fatal="nobody answers"), tmp_path, args)
+    assert str(tmp_path / "table.md") in capsys.readouterr().out
+
+
+def test_where_every_proposal_is_rejected_the_record_says_why(tmp_path):
+    empty = a_recording(tmp_path / "one.jsonl", kinds=[None, None])
+    record = gone(a_plan(empty, limit=1), tmp_path / "out").results.records[0]
+    assert (record.verdict, record.steps, record.message) == (None, 2, "no code")
 
 
 SLOW = """

@@ -170,6 +170,12 @@ def test_a_request_that_cannot_be_met_is_one_line(words, said, tmp_path, monkeyp
     assert error.startswith("kernelsmith: ")
 
 
+def test_a_bench_in_which_nothing_can_be_judged_is_a_request_that_cannot_be_met(tmp_path, capsys):
+    words = ["bench", "builtin", "--only", "softmax", "--steps", "1", "--backend", "null"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    assert "1 jobs have no record" in capsys.readouterr().err
+
+
 def test_the_papers_preset_judges_winners_by_a_hundred_tests():
     from kernelsmith.cli.bench_run import plan_from
 

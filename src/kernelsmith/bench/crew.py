@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kernelsmith.bench.job import Job
 from kernelsmith.bench.ledger import parsed
-from kernelsmith.bench.record import Record
+from kernelsmith.bench.record import Fault, Record
 from kernelsmith.domain.codec import encode
 
 _LINE = 1 << 28
@@ -36,6 +36,8 @@ class Answer:
 
     record: Record | None = None
     missing: str = ""
+    fault: Fault | None = None
+    """Whose, where it is missing."""
     fatal: str = ""
     """Why no job can work here at all."""
     stopped: bool = False
@@ -81,7 +83,8 @@ class Worker:
             self._process = None
             if self._stopping:
                 return Answer(stopped=True)
-        return Answer(missing=f"its process died {_ATTEMPTS} times; {self._log} says why")
+        died = f"its process died {_ATTEMPTS} times; {self._log} says why"
+        return Answer(missing=died, fault=Fault.OURS)
 
     def stop(self) -> None:
         """Ask for the end: a search finishes what is under way, the second time it does not."""
@@ -130,6 +133,8 @@ class Worker:
                 found = parsed(said["record"])
                 assert isinstance(found, Record)
                 return Answer(record=found)
+            if "missing" in said:
+                return Answer(missing=said["missing"], fault=Fault(said["fault"]))
             return Answer(**said)
         await process.wait()
         return None

@@ -67,6 +67,12 @@ def furthest(steps: Sequence[Step]) -> Evaluation | None:
     return max(failed[::-1], key=lambda each: _FURTHEST.index(each.verdict), default=None)
 
 
+def last_words(steps: Sequence[Step]) -> str:
+    """Where nothing was judged: why the last step brought nothing; empty where none says so."""
+    said = (step.proposal.rejection or step.lost for step in reversed(steps))
+    return next(filter(None, said), "")
+
+
 def archive_of(run: Run) -> Archive:
     """How full the archive is."""
     search = run.search

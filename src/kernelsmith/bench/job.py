@@ -20,7 +20,7 @@ from kernelsmith import __version__
 from kernelsmith.bench.compiled import MODES, compiling, eager
 from kernelsmith.bench.entrant import RUNS, SEARCH, run_for
 from kernelsmith.bench.final import Exam, Examiner, Finding
-from kernelsmith.bench.history import archive_of, cost_of, furthest, points_of
+from kernelsmith.bench.history import archive_of, cost_of, furthest, last_words, points_of
 from kernelsmith.bench.ledger import TASKS, sha256
 from kernelsmith.bench.record import Archive, Cost, Record, Rules, Winner
 from kernelsmith.domain.candidate import Candidate
@@ -266,15 +266,21 @@ async def _examined(
         device = finding.evaluation.device
     record = _record(job, finding, winner, cost=cost, device=device)
     message = record.message
-    if winner is not None and not record.passed:
+    if winner is None:
+        message = message or _why_nothing(recorded)[:_MESSAGE]
+    elif not record.passed:
         message = f"it passed in the search, and not at the end: {message}"
     return replace(
         record, points=points, archive=archive, stop=stop,
         best_step=born.get(winner.id) if winner is not None and record.passed else None,
         confirmed=record.passed,
         run="" if folder is None else str(folder.relative_to(job.home)),
-        message=message or ("" if points else "no step was taken"),
+        message=message,
     )  # fmt: skip
+
+
+def _why_nothing(recorded: Recorded) -> str:
+    return last_words(recorded.steps) if recorded.steps else "no step was taken"
 
 
 def _record(

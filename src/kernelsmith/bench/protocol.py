@@ -21,7 +21,6 @@ from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
 from kernelsmith.bench.plan import Plan, chosen, jobs_of, names
 from kernelsmith.bench.record import Key, Missing, Record
 from kernelsmith.bench.suite import Suite, open_suite
-from kernelsmith.errors import BackendUnavailable
 from kernelsmith.run.config import dump_config, parse_config
 
 LOG = "log"
@@ -74,6 +73,8 @@ class Ended:
     """Whether someone interrupted it."""
     unbegun: int = 0
     """Jobs that were not begun because the money was spent or the time was over."""
+    fatal: str = ""
+    """Why it was ended before its time: no job can work as things are."""
 
 
 def carried_out(
@@ -90,7 +91,6 @@ def carried_out(
 
     Raises:
         UsageError: The suite is not there, or the folder holds another bench.
-        BackendUnavailable: The backend does not work here.
     """
     assert (staff is not None) is bool(plan.evaluators)
     suite = suite or open_suite(plan.suite, partial(names, plan.only))
@@ -115,9 +115,9 @@ def carried_out(
         bench = _Bench(plan, ledger, status, show, waiting, crew)
         bench.status.spent_usd = sum(each.cost.usd or 0.0 for each in known.records)
         asyncio.run(bench.go())
-    if bench.fatal:
-        raise BackendUnavailable(bench.fatal)
-    return Ended(results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun)
+    return Ended(
+        results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun, fatal=bench.fatal
+    )
 
 
 def _crew(plan: Plan, log: Path, staff: Staff | None, *, most: int) -> list[Worker]:
@@ -207,7 +207,7 @@ class _Bench:
         elif answer.missing:
             missing = Missing(
                 entry=job.entry, entrant=job.entrant, seed=job.seed, level=job.level,
-                reason=answer.missing,
+                reason=answer.missing, fault=answer.fault,
             )  # fmt: skip
             self._ledger.append(missing)
             status.missing += 1

@@ -7,6 +7,7 @@ lies in a file beside the records, named here with its hash. How records lie in 
 import math
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -288,6 +289,15 @@ class Record:
         return tuple(found)
 
 
+class Fault(StrEnum):
+    """Through whose fault a job has no record."""
+
+    OURS = "ours"
+    """Our machinery failed: the same again may well go through."""
+    REQUEST = "request"
+    """It cannot be done as it was asked for; the reason says what to change."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """What has no record, and why: a task that the suite could not give, or one we could not judge.
@@ -300,6 +310,8 @@ class Missing:
     entrant: str = ""
     seed: int = 0
     level: str = ""
+    fault: Fault | None = None
+    """Of a job; none where the suite could not give the task, and where nobody wrote it down."""
 
     def __post_init__(self) -> None:
         if not self.reason:

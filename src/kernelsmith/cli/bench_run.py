@@ -21,7 +21,7 @@ from kernelsmith.bench.output import folder as outputs
 from kernelsmith.bench.output import tables
 from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
 from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
-from kernelsmith.bench.record import Missing, Record
+from kernelsmith.bench.record import Fault, Missing, Record
 from kernelsmith.bench.suite import open_suite
 from kernelsmith.cli.bench_elsewhere import staff_for
 from kernelsmith.cli.bench_results import say_corrupt
@@ -32,6 +32,8 @@ from kernelsmith.errors import UsageError
 from kernelsmith.run.config import ProposerSpec, RunConfig, dump_config
 
 INTERRUPTED = 130
+_SAID = 200
+"""Of a reason, in a line of progress."""
 
 
 def begun(suite: str, args: argparse.Namespace) -> int:
@@ -121,12 +123,19 @@ def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
     staff = staff_for(plan)
     with _watching() as show:
         ended = carried_out(plan, folder, show, staff=staff)
-    return _reported(ended, folder, args)
+    return reported(ended, folder, args)
 
 
-def _reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
+def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
+    """Show what there is, name what there is not, and return the exit status.
+
+    Raises:
+        UsageError: The bench was ended because no job can work as things are.
+    """
     results = ended.results
     say_corrupt(results)
+    if ended.fatal and not results.records:
+        raise UsageError(ended.fatal)
     if results.records:
         found = outputs.write(results, folder)
         if args.json:
@@ -146,9 +155,13 @@ def _reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
     if ended.stopped:
         print(f"stopped; go on with: {again}", file=sys.stderr)
         return INTERRUPTED
+    if ended.fatal:
+        raise UsageError(f"{ended.fatal}; then go on with: {again}")
     if unjudged:
         print(f"{len(unjudged)} jobs have no record; try them again with: {again}", file=sys.stderr)
-    return 3 if any("our fault" in each.reason for each in unjudged) else 0
+    if any(each.fault is Fault.OURS for each in unjudged):
+        return 3
+    return 2 if unjudged or not results.records else 0
 
 
 class Lines:
@@ -214,9 +227,15 @@ def _outcome(last: Record | Missing) -> str:
     if isinstance(last, Missing):
         return f"{where}: not judged: {last.reason}"
     if not last.passed:
-        said = "no candidate" if last.verdict is None else last.verdict.value.replace("_", " ")
-        return f"{where}: {said}"
+        if last.verdict is None:
+            return f"{where}: no candidate{_because(last.message)}"
+        return f"{where}: {last.verdict.value.replace('_', ' ')}"
     return f"{where}: {short(last.speedup())}"
+
+
+def _because(message: str) -> str:
+    said = " ".join(message.split())
+    return f": {said[:_SAID]} ..." if len(said) > _SAID else f": {said}" if said else ""
 
 
 @contextmanager

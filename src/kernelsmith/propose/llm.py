@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelsmith.domain.trajectory import Brief, Message, Proposal, Step, Usage
-from kernelsmith.errors import UsageError
+from kernelsmith.errors import ProposerUnavailable
 from kernelsmith.propose.bandit import Bandit
 from kernelsmith.propose.llm_answer import Answer
 from kernelsmith.propose.llm_endpoint import Endpoint, RequestFailed
@@ -129,7 +129,7 @@ class LlmProposer:
 
     def _give_up_if_never_reached(self, line: _Line, error: RequestFailed) -> None:
         if error.unreachable and not line.reached:
-            raise UsageError(
+            raise ProposerUnavailable(
                 f"nothing answers at {line.endpoint.shown_url}; start the server, or name another "
                 "one by --base-url or OPENAI_BASE_URL"
             )

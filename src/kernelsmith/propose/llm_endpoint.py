@@ -12,7 +12,7 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from kernelsmith.domain.trajectory import Message
-from kernelsmith.errors import UsageError
+from kernelsmith.errors import ProposerUnavailable, UsageError
 from kernelsmith.propose.llm_answer import Answer, answer_from
 from kernelsmith.propose.models import ModelConfig, is_url
 
@@ -55,14 +55,16 @@ class Endpoint:
     """Sends one chat at a time to one model; many may be under way.
 
     Raises:
-        UsageError: The key that it needs is not in the environment.
+        ProposerUnavailable: The key that it needs is not in the environment.
     """
 
     def __init__(self, config: ModelConfig, environment: Mapping[str, str] = os.environ) -> None:
         self.config = config
         url = config.base_url or environment.get("OPENAI_BASE_URL") or _DEFAULT_URL
         if not is_url(url):
-            raise UsageError("OPENAI_BASE_URL must be a whole address, as in http://host:8000/v1")
+            raise ProposerUnavailable(
+                "OPENAI_BASE_URL must be a whole address, as in http://host:8000/v1"
+            )
         self.shown_url = _without_secrets(url)
         key = _key(config, environment, url)
         self._client = openai.AsyncOpenAI(
@@ -77,7 +79,7 @@ class Endpoint:
 
         Raises:
             RequestFailed: It brought nothing.
-            UsageError: It never will: the key, the model or the account is refused.
+            ProposerUnavailable: It never will: the key, the model or the account is refused.
         """
         config = self.config
         body: dict[str, object] = {
@@ -116,17 +118,21 @@ class Endpoint:
 
     def _refused(
         self, error: openai.APIStatusError, body: Mapping[str, object]
-    ) -> RequestFailed | UsageError:
+    ) -> RequestFailed | ProposerUnavailable:
         status, code, name = error.status_code, _code(error.body), self.config.name
         if status in (401, 403):
-            return UsageError(
+            return ProposerUnavailable(
                 f"{self.shown_url} refuses the key for model {name!r} (status {status}); set "
                 f"{self.config.api_key_env or 'OPENAI_API_KEY'}"
             )
         if status == 402 or code == "insufficient_quota":
-            return UsageError(f"{self.shown_url} says that the account of {name!r} has no credit")
+            return ProposerUnavailable(
+                f"{self.shown_url} says that the account of {name!r} has no credit"
+            )
         if status == 404 or code == "model_not_found":
-            return UsageError(f"{self.shown_url} knows no model {name!r}, or is no such endpoint")
+            return ProposerUnavailable(
+                f"{self.shown_url} knows no model {name!r}, or is no such endpoint"
+            )
         if status in (408, 409, 425, 429) or status >= 500:
             return RequestFailed(f"status {status}", asked_s=_asked_s(error.response.headers))
         text = error.response.text
@@ -165,13 +171,13 @@ def _key(config: ModelConfig, environment: Mapping[str, str], url: str) -> str:
     variable = config.api_key_env or "OPENAI_API_KEY"
     key = environment.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise UsageError(f"{variable} holds characters that no key has")
+        raise ProposerUnavailable(f"{variable} holds characters that no key has")
     if key:
         return key
     if config.api_key_env is None and url != _DEFAULT_URL:
         return "none"  # local servers ask for none, and the SDK insists on some
     where = " or point --base-url at another endpoint" if url == _DEFAULT_URL else ""
-    raise UsageError(f"model {config.name!r} needs a key: set {variable}{where}")
+    raise ProposerUnavailable(f"model {config.name!r} needs a key: set {variable}{where}")
 
 
 def _without_secrets(url: str) -> str:

@@ -16,8 +16,9 @@ from typing import TextIO
 
 from kernelsmith.bench.job import Job, Workbench, done
 from kernelsmith.bench.ledger import written
+from kernelsmith.bench.record import Fault
 from kernelsmith.domain.codec import decode
-from kernelsmith.errors import BackendUnavailable, EvaluationLost, SmithError
+from kernelsmith.errors import BackendUnavailable, EvaluationLost, ProposerUnavailable, SmithError
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.run.progress import Progress
 
@@ -55,12 +56,12 @@ async def _serve(answers: TextIO, bench: Workbench) -> None:
             assert isinstance(job, Job)
             try:
                 record = await done(job, bench, _Told(answers))
-            except BackendUnavailable as error:
+            except (BackendUnavailable, ProposerUnavailable) as error:
                 _say(answers, {"fatal": str(error)})
             except EvaluationLost as error:
-                _say(answers, {"missing": f"not judged, our fault: {error}"})
+                _say(answers, {"missing": f"not judged, our fault: {error}", "fault": Fault.OURS})
             except SmithError as error:
-                _say(answers, {"missing": str(error)})
+                _say(answers, {"missing": str(error), "fault": Fault.REQUEST})
             else:
                 if record is None:
                     _say(answers, {"stopped": True})
