@@ -176,6 +176,17 @@ def test_hostile_names_stay_text():
     assert "\u202e" not in text
 
 
+def test_every_task_says_why_it_has_no_ratio():
+    records = [
+        failed(entry="s/1", message="off by <3"),
+        a_record(entry="s/2"),
+        a_record(entry="s/3", beside=(Beside(baseline="eager", trouble="no clock"),)),
+    ]
+    text = page.page(findings(records))
+    assert ">wrong: off by &lt;3</td>" in text
+    assert ">right, not timed: no clock</td>" in text
+
+
 def test_a_page_that_cannot_be_written_is_the_users_to_know(tmp_path):
     with pytest.raises(UsageError, match="cannot write"):
         page.write(findings([]), tmp_path / "no" / "folder" / "report.html")

@@ -61,6 +61,16 @@ def test_an_interval_without_width_is_not_shown():
     assert shown == Cell("50.0 %", "[25, 75]")
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text", "ends"),
+    [(0.0005, 0.0003, 0.0007, "0.05 %", "[0.03, 0.07]"), (0.963, 0.958, 0.968, "96.3 %",
+     "[95.8, 96.8]"), (0.0, 0.0, 0.18, "0.0 %", "[0, 18]"), (0.0, 0.0, 0.0, "0.0 %", "")],
+)  # fmt: skip
+def test_the_ends_of_a_share_are_told_apart(value, low, high, text, ends):
+    found = Estimate(value=value, low=low, high=high, tasks=5)
+    assert cell(found, Unit.SHARE) == Cell(text, ends)
+
+
 def test_a_table_holds_the_figures_worked_out_by_hand():
     text = tables.markdown(findings(of(3.0, 0.5, None, 1.0)))
     row = next(line for line in text.splitlines() if line.startswith("| rules |"))
@@ -69,9 +79,10 @@ def test_a_table_holds_the_figures_worked_out_by_hand():
     assert cells[2].startswith("75.0 % [")
     assert cells[4].startswith("25.0 %")  # fast_1: only the 3.0
     assert cells[8].startswith("1.00 [")  # (3 + 0 + 0 + 1) / 4
-    assert cells[9].startswith("1.14 [")  # 1.5 ** (1 / 3)
-    assert cells[11] == "0.71 to 1.73"  # on logarithms: halfway from 0.5 to 1, from 1 to 3
-    assert cells[12].startswith("33.3 %")
+    assert cells[9].startswith("1.32 [1.00, ")  # 3 ** (1 / 4): what failed or is slower keeps 1
+    assert cells[10].startswith("1.14 [")  # 1.5 ** (1 / 3)
+    assert cells[12] == "0.71 to 1.73"  # on logarithms: halfway from 0.5 to 1, from 1 to 3
+    assert cells[13].startswith("33.3 %")
 
 
 def test_every_output_holds_the_same_rows(found):
@@ -84,6 +95,44 @@ def test_every_output_holds_the_same_rows(found):
         assert bare.count("{") == bare.count("}")
     labels = re.findall(r"\\label\{(.*?)\}", paper)
     assert len(set(labels)) == len(labels)
+
+
+def test_a_paper_has_no_table_wider_than_a_page():
+    records = [each for name in SIX for each in of(1.25, 3.0, 0.5, 11.5, name=name)]
+    paper = tables.latex(findings(records))
+    (overall,) = re.findall(r"\\label\{tab:overall\}.*?\\end\{table\}", paper, re.DOTALL)
+    parts = overall.split(r"\begin{tabular}")[1:]
+    assert len(parts) == 2
+    for part in parts:
+        assert len(re.findall(r"^kept speed-up &", part, re.MULTILINE)) == 1
+        shown = re.sub(r"\\(?:textbf|scriptsize ?)|[{}\\]", "", part)
+        assert max(len(line) for line in shown.splitlines()) <= 90
+    assert all(len(re.findall(rf"& {re.escape(name)} [&\\]", overall)) == 1 for name in SIX)
+
+
+def test_every_part_of_a_table_names_its_rows(found):
+    for sheet in sheets(found):
+        names = [tuple(each.text for each in row[: sheet.text_columns]) for row in sheet.rows]
+        assert len(set(names)) == len(names), sheet.title
+
+
+def test_why_something_failed_is_said():
+    crash = "Traceback (most recent call last):\n  File x\nRuntimeError: no <such> kernel"
+    records = [
+        *of(2.0, None),
+        failed(entry="s/2", message=crash, seed=3),
+        failed(entry="s/3", verdict=None, message="every reply was refused\nat length"),
+    ]
+    found = findings(records)
+    assert [row["message"] for row in json.loads(as_json(found))["records"]["rules"]] == [
+        "", "off by 3", crash, "every reply was refused\nat length",
+    ]  # fmt: skip
+    text = tables.markdown(found).partition("## What failed, and why")[2]
+    assert "| s/1 | rules | 0 | wrong | off by 3 |" in text
+    assert "| s/2 | rules | 3 | wrong | RuntimeError: no &lt;such> kernel |" in text
+    assert "| s/3 | rules | 0 | nothing | every reply was refused |" in text
+    assert "s/0" not in text
+    assert "What failed" not in tables.markdown(findings(of(2.0, 3.0)))
 
 
 def test_markdown_tables_are_whole(found):

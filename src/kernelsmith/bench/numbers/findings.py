@@ -231,6 +231,7 @@ def _row(record: Record, measure: Measure) -> dict[str, object]:
         "entry": record.entry, "seed": record.seed, "level": record.level,
         "category": record.category, "family": record.family, "dtype": record.dtype,
         "note": record.note, "verdict": None if record.verdict is None else record.verdict.value,
+        "message": record.message,
         "speedup": None if ratio is None else [ratio.value, ratio.low, ratio.high],
         "labels": [label.name.value for label in record.labels],
         "steps": record.steps, "best_step": record.best_step,

@@ -1,14 +1,18 @@
 """Cells of tables: numbers with the digits that they deserve, intervals, and what changed."""
 
+import math
 from dataclasses import dataclass
 
 from kernelsmith.bench.numbers.compare import Difference
 from kernelsmith.bench.numbers.scores import BY_NAME, Metric, Unit
 from kernelsmith.bench.numbers.statistics import Estimate
+from kernelsmith.report.numbers import first_line
 
 NONE = "-"
 _EXACT = 1e-9
 """An interval narrower than this is arithmetic: the same for every task."""
+_MOST_DIGITS = 6
+_TRACEBACK = "Traceback (most recent call last):"
 _CHANGED = {
     Unit.SHARE: (100.0, 1, " points"), Unit.RATIO: (1.0, 3, ""), Unit.STEPS: (1.0, 1, ""),
     Unit.COUNT: (1.0, 0, ""), Unit.USD: (1.0, 4, " usd"), Unit.SECONDS: (1.0, 0, " s"),
@@ -61,16 +65,22 @@ def cell(found: Estimate | None, unit: Unit, *, is_best: bool = False) -> Cell:
     """A figure with its interval; a dash where there is none."""
     if found is None:
         return Cell(NONE)
-    if found.low is None or found.high is None or found.high - found.low < _EXACT * found.high:
+    if found.low is None or found.high is None or found.high - found.low <= _EXACT * found.high:
         return Cell(written(found.value, unit), is_best=is_best)
-    ends = [_end(each, unit) for each in (found.low, found.high)]
+    digits = _share_digits(100 * (found.high - found.low)) if unit is Unit.SHARE else 0
+    ends = [_end(each, unit, digits) for each in (found.low, found.high)]
     return Cell(written(found.value, unit), f"[{ends[0]}, {ends[1]}]", is_best)
 
 
-def _end(value: float, unit: Unit) -> str:
+def _share_digits(points: float) -> int:
+    """How many digits tell the ends of an interval of so many percentage points apart."""
+    return min(_MOST_DIGITS, max(0, math.ceil(-math.log10(points / 2))))
+
+
+def _end(value: float, unit: Unit, digits: int) -> str:
     """An end of an interval: the unit stands beside the figure, and ends need fewer digits."""
     if unit is Unit.SHARE:
-        return f"{100 * value:.0f}"
+        return f"{100 * value:.{digits}f}"
     return written(value, unit).removesuffix(" s").removeprefix("$")
 
 
@@ -110,3 +120,12 @@ def amount(value: float | None, unit: Unit) -> Cell:
 def share(value: float) -> Cell:
     """A share without an interval."""
     return Cell(written(value, Unit.SHARE))
+
+
+def reason(message: str) -> str:
+    """Why something failed, in one line; of a traceback the last one, which names the error."""
+    before, found, after = message.partition(_TRACEBACK)
+    if not found:
+        return first_line(message)
+    lines = [line.strip() for line in after.splitlines() if line.strip()]
+    return first_line(f"{before.strip()} {lines[-1] if lines else found}".strip())

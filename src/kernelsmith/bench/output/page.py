@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernelsmith.bench.numbers.findings import Findings
-from kernelsmith.bench.numbers.scores import METRICS, SEARCH_ONLY
+from kernelsmith.bench.numbers.scores import METRICS, SEARCH_ONLY, Measure
 from kernelsmith.bench.output import figures
-from kernelsmith.bench.output.cells import Cell, Sheet
-from kernelsmith.bench.output.sheets import sheets
+from kernelsmith.bench.output.cells import Cell, Sheet, reason
+from kernelsmith.bench.output.sheets import sheets, verdict_of
+from kernelsmith.bench.record import Record
 from kernelsmith.errors import UsageError
 from kernelsmith.report.markup import Markup, joined, tag
 from kernelsmith.report.style import STYLE
@@ -182,8 +183,7 @@ def _every_task(found: Findings) -> Markup:
     for name, own in found.records.items():
         for record in own:
             ratio = found.measure.of(record)
-            verdict = "nothing" if record.verdict is None else record.verdict.value
-            said = verdict.replace("_", " ") if not record.passed else "right, not timed"
+            said = _untimed(record, found.measure)
             cells.setdefault(record.entry, {}).setdefault(name, []).append(
                 said if ratio is None else str(ratio)
             )
@@ -199,6 +199,16 @@ def _every_task(found: Findings) -> Markup:
         caption=f"Speed-up {found.measure}, with its own 95 % interval; seeds one after the other",
     )  # fmt: skip
     return folded(f"{len(rows):,} tasks", made, is_open=len(rows) <= _AT_ONCE)
+
+
+def _untimed(record: Record, measure: Measure) -> str:
+    """What stands in place of a ratio: that something failed, or was not timed, and why."""
+    beside = record.over(measure.baseline)
+    if record.passed:
+        said, why = "right, not timed", "" if beside is None else beside.trouble
+    else:
+        said, why = verdict_of(record), record.message
+    return f"{said}: {reason(why)}" if why else said
 
 
 def _measured(found: Findings) -> Markup:

@@ -26,7 +26,7 @@ def reached(searches: Mapping[str, Search]) -> Sheet:
         notes=("share of the logarithm of the whole search's speed-up; best: geometric mean over "
                "tasks, eager kept until beaten, as the search timed it; steps overlap, so their "
                "time adds up to more than the search's",),
-        key="reached",
+        text_columns=2, key="reached",
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def beyond(searches: Mapping[str, Search]) -> Sheet:
             for name, search in searches.items()
             for each in search.beyond
         ),
-        text_columns=2, key="beyond",
+        text_columns=3, key="beyond",
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def rounds(searches: Mapping[str, Search]) -> Sheet:
             for name, search in searches.items()
             for each in search.rounds
         ),
-        key="rounds",
+        text_columns=3, key="rounds",
     )  # fmt: skip
 
 

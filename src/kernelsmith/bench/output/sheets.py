@@ -15,14 +15,16 @@ from kernelsmith.bench.output.cells import (
     cell,
     changed,
     p_value,
+    reason,
     share,
     written,
 )
+from kernelsmith.bench.record import Record
 
 _QUARTILES = "quartiles"
 """Both in one column: where the middle half of the speed-ups lies."""
-OVERALL = ("correct", "built", "fast_1", "fast_1.2", "fast_1.5", "fast_2", "average", "geometric",
-           "median", _QUARTILES, "slower")  # fmt: skip
+OVERALL = ("correct", "built", "fast_1", "fast_1.2", "fast_1.5", "fast_2", "average", "kept",
+           "geometric", "median", _QUARTILES, "slower")  # fmt: skip
 _LEVEL = ("correct", "fast_1", "average", "geometric", "first_correct", "steps_passed",
           "best_step")  # fmt: skip
 _GROUP = ("correct", "fast_1", "average", "geometric", "slower")
@@ -50,6 +52,7 @@ def sheets(found: Findings) -> list[Sheet]:
         search_sheets.rounds(found.searches),
         search_sheets.flows(found.searches),
         _across(found),
+        _failed(found),
         _missing(found),
     ]
     return [sheet for sheet in made if sheet is not None and sheet.rows]
@@ -280,6 +283,26 @@ def _across(found: Findings) -> Sheet | None:
         ),
         text_columns=2, key="across",
     )  # fmt: skip
+
+
+def _failed(found: Findings) -> Sheet:
+    return Sheet(
+        title="What failed, and why",
+        header=("task", "system", "seed", "verdict", "reason"),
+        rows=tuple(
+            (Cell(record.entry), Cell(name), Cell(str(record.seed)), Cell(verdict_of(record)),
+             Cell(reason(record.message) or NONE))
+            for name, own in found.records.items()
+            for record in own
+            if not record.passed
+        ),
+        text_columns=5, key="failed",
+    )  # fmt: skip
+
+
+def verdict_of(record: Record) -> str:
+    """A verdict in words; also where nothing could be judged at all."""
+    return "nothing" if record.verdict is None else record.verdict.value.replace("_", " ")
 
 
 def _missing(found: Findings) -> Sheet:

@@ -1,18 +1,19 @@
 """Tables of a bench for a terminal, for Markdown and for LaTeX."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from kernelsmith.bench.numbers.compare import Comparison, Contrast, OnTask
+from kernelsmith.bench.numbers.compare import Comparison
 from kernelsmith.bench.numbers.findings import Findings
-from kernelsmith.bench.numbers.scores import BY_NAME, Unit
-from kernelsmith.bench.output.cells import NONE, Cell, Sheet, cell, changed, p_value, written
+from kernelsmith.bench.output import comparison_sheets
+from kernelsmith.bench.output.cells import Cell, Sheet
+from kernelsmith.bench.output.layout import Layout, laid
 from kernelsmith.bench.output.sheets import sheets
 
 _FIRST = ("overall", "levels", "sound", "clear", "own", "search", "reached", "pairs", "across",
@@ -20,13 +21,8 @@ _FIRST = ("overall", "levels", "sound", "clear", "own", "search", "reached", "pa
 """What a terminal shows; the rest is in the other outputs."""
 _PAPER = ("overall", "levels", "sound", "clear", "reached", "stopped", "beyond", "pairs",
           "explained")  # fmt: skip
-_SHOWN_TASKS = 10
-_BESIDE = 5
-"""Systems that fit beside each other on a terminal."""
-_MANY = 7
-"""Columns that do."""
-_AROUND = 3
-"""What stands around a column: a space on each side, and one between."""
+_PAGE = 90
+"""Characters beside each other on a page of one column, in small print."""
 _LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
           "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
           "<": r"$<$", ">": r"$>$", "[": "{[}", "]": "{]}"}  # fmt: skip
@@ -68,99 +64,13 @@ def latex(found: Findings) -> str:
 
 def comparison(found: Comparison, console: Console) -> None:
     """Print what ``kernelsmith bench compare A B`` answers."""
-    for sheet in comparison_sheets(found):
+    for sheet in comparison_sheets.sheets(found):
         _print(sheet, console)
 
 
 def comparison_markdown(found: Comparison) -> str:
     """The same for a pull request."""
-    return "\n".join(_markdown(sheet) for sheet in comparison_sheets(found))
-
-
-def comparison_sheets(found: Comparison) -> list[Sheet]:
-    """Metric by metric, test by test, level by level, and the tasks that moved most."""
-    made: list[Sheet] = []
-    for each in found.contrasts:
-        made += [_metrics(each), _tests(each), *_levels(each), _moved(each)]
-    if found.unpaired:
-        note = "on one side only, not compared: " + ", ".join(found.unpaired)
-        made[0] = Sheet(
-            title=made[0].title, header=made[0].header, rows=made[0].rows,
-            notes=(*made[0].notes, note), key=made[0].key,
-        )  # fmt: skip
-    return [sheet for sheet in made if sheet.rows]
-
-
-def _metrics(found: Contrast) -> Sheet:
-    return Sheet(
-        title=f"{found.second} against {found.first}, {found.measure}, {found.tasks} common tasks",
-        header=("metric", found.first, found.second, "change"),
-        rows=tuple(
-            (Cell(BY_NAME[each.metric].label), cell(each.first, BY_NAME[each.metric].unit),
-             cell(each.second, BY_NAME[each.metric].unit), changed(each))
-            for each in found.differences
-        ),
-        notes=(*((found.said,) if found.said else ()),
-               "change: paired over the tasks on which both sides say something; p by paired "
-               f"bootstrap{_after_holm(found)}, * below 0.05"),
-        key="compare",
-    )  # fmt: skip
-
-
-def _after_holm(found: Contrast) -> str:
-    corrected = any(each.corrected is not None for each in found.differences)
-    return ", after Holm over the pairs" if corrected else ""
-
-
-def _tests(found: Contrast) -> Sheet:
-    return Sheet(
-        title="Task by task",
-        header=("metric", "test", "second better", "first better", "ties", "p"),
-        rows=tuple(
-            (Cell(BY_NAME[name].label), Cell(test.name), Cell(str(test.wins)),
-             Cell(str(test.losses)), Cell(str(test.ties)),
-             Cell(p_value(test.p)))
-            for name, test in found.tests
-        ),
-        text_columns=2, key="tests",
-    )  # fmt: skip
-
-
-def _levels(found: Contrast) -> list[Sheet]:
-    if not found.by_level:
-        return []
-    names = [each.metric for each in found.by_level[0][1]]
-    rows = []
-    for level, differences in found.by_level:
-        known = {each.metric: each for each in differences}
-        rows.append((Cell(level), *(changed(known.get(name)) for name in names)))
-    return [
-        Sheet(title="By level", header=("level", *(BY_NAME[name].label for name in names)),
-              rows=tuple(rows), key="compare-levels",
-              notes=("p for each level by itself",))
-    ]  # fmt: skip
-
-
-def _moved(found: Contrast) -> Sheet:
-    both = [task for task in found.each if task.ratio is not None]
-    most = both
-    if len(both) > 2 * _SHOWN_TASKS:
-        most = [*both[:_SHOWN_TASKS], *both[-_SHOWN_TASKS:]]
-    lone = [task for task in found.each if (task.first is None) is not (task.second is None)]
-    notes = [f"{len(both) - len(most)} in between are not shown"] if len(both) > len(most) else []
-    if neither := sum(task.first is None and task.second is None for task in found.each):
-        notes.append(f"solved by neither: {neither}")
-    return Sheet(
-        title="Tasks that moved most",
-        header=("task", found.first, found.second, "ratio"),
-        rows=tuple(_task(task) for task in (*most, *lone)), notes=tuple(notes), key="tasks",
-    )  # fmt: skip
-
-
-def _task(task: OnTask) -> tuple[Cell, ...]:
-    sides = [Cell("failed" if v is None else written(v, Unit.RATIO)) for v in
-             (task.first, task.second)]  # fmt: skip
-    return (Cell(task.entry), *sides, Cell(NONE if task.ratio is None else f"{task.ratio:.3f}x"))
+    return "\n".join(_markdown(sheet) for sheet in comparison_sheets.sheets(found))
 
 
 def _one_per_baseline(shown: Sequence[Sheet]) -> list[Sheet]:
@@ -178,66 +88,25 @@ def _one_per_baseline(shown: Sequence[Sheet]) -> list[Sheet]:
 def _print(sheet: Sheet, console: Console) -> None:
     """One table, or several below each other where its columns do not fit beside each other."""
     console.print(Text(sheet.title, style="bold"))
-    names = {row[0].text for row in sheet.rows}
-    can_turn = len(names) == len(sheet.rows) and sheet.text_columns == 1
-    is_narrow = sum(_widths(sheet.header, sheet.rows, "\n")) > console.width
-    is_turned = can_turn and len(sheet.header) > _MANY and (len(names) <= _BESIDE or is_narrow)
-    header, rows = _turned(sheet) if is_turned else (sheet.header, sheet.rows)
-    between, words = " " if is_turned else "\n", sheet.text_columns
-    fits = sum(_widths(header, rows, between)) <= console.width
-    # a long heading may take several lines; figures may not
-    wide = _widths(["\n".join(name.split()) for name in header], rows, between)
-    for columns in [range(len(header))] if fits else _parts(wide, words, console.width):
+    page = laid(sheet, console.width)
+    for columns in page.parts:
         made = Table(pad_edge=False, box=SIMPLE_HEAD)
         for index in columns:
-            side: JustifyMethod = "left" if index < words else "right"
-            width = None if fits or index < words else wide[index] - _AROUND
-            made.add_column(Text(header[index]), justify=side, overflow="fold", width=width)
-        for row in rows:
-            made.add_row(*(_rich(row[index], between) for index in columns))
+            side: JustifyMethod = "left" if index < page.words else "right"
+            width = None if page.widths is None or index < page.words else page.widths[index]
+            made.add_column(Text(page.header[index]), justify=side, overflow="fold", width=width)
+        for row in page.rows:
+            made.add_row(*(_rich(row[index], page.is_turned) for index in columns))
         console.print(made)
     for note in sheet.notes:
         console.print(Text(note, style="dim"))
     console.print()
 
 
-def _parts(wide: Sequence[int], words: int, width: int) -> list[Sequence[int]]:
-    """Columns that fit beside each other, in each part behind those that hold words."""
-    named = min(sum(wide[:words]), width // 2)
-    parts, used = [[*range(words)]], named
-    for index in range(words, len(wide)):
-        if used + wide[index] > width and len(parts[-1]) > words:
-            parts.append([*range(words)])
-            used = named
-        parts[-1].append(index)
-        used += wide[index]
-    return [*parts]
-
-
-def _widths(header: Sequence[str], rows: Sequence[Sequence[Cell]], between: str) -> list[int]:
-    """How much room each column takes, with what stands around it."""
-    shown = [[*header], *([f"{each.text}{between}{each.interval}" for each in row] for row in rows)]
-    return [
-        _AROUND + max(cell_len(line) for text in column for line in text.rstrip().split("\n"))
-        for column in zip(*shown, strict=True)
-    ]
-
-
-def _turned(sheet: Sheet) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """Metrics down, systems across: what fits a terminal where there are more of the former."""
-    header = (sheet.header[0], *(row[0].text for row in sheet.rows))
-    rows = tuple(
-        (Cell(name), *(row[index] for row in sheet.rows))
-        for index, name in enumerate(sheet.header)
-        if index > 0
-    )
-    return header, rows
-
-
-def _rich(each: Cell, between: str) -> Text:
+def _rich(each: Cell, is_turned: bool) -> Text:
     text = Text(each.text, style="bold" if each.is_best else "")
     if each.interval:
-        text.append(f"{between}{each.interval}", style="dim")
+        text.append(f"{' ' if is_turned else chr(10)}{each.interval}", style="dim")
     return text
 
 
@@ -272,28 +141,50 @@ def _in_markdown(text: str) -> str:
 
 
 def _latex(sheet: Sheet, label: str) -> str:
-    columns = "l" * sheet.text_columns + "r" * (len(sheet.header) - sheet.text_columns)
+    page = laid(sheet, _PAGE)
     lines = [
         r"\begin{table}[t]", r"\centering\small",
         rf"\caption{{{_in_latex('. '.join(map(_sentence, [sheet.title, *sheet.notes])))}.}}",
         rf"\label{{tab:{label}}}",
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
-        " & ".join(map(_in_latex, sheet.header)) + r" \\", r"\midrule",
-        *(" & ".join(map(_cell_in_latex, row)) + r" \\" for row in sheet.rows),
-        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
     ]  # fmt: skip
-    return "\n".join(lines)
+    for number, columns in enumerate(page.parts):
+        sides = "".join("l" if index < page.words else "r" for index in columns)
+        lines += [
+            *([r"\par\medskip"] if number else []),
+            rf"\begin{{tabular}}{{{sides}}}", r"\toprule",
+            " & ".join(_heading_in_latex(page, index) for index in columns) + r" \\", r"\midrule",
+            *(
+                " & ".join(_cell_in_latex(row[index], page.is_turned) for index in columns)
+                + r" \\"
+                for row in page.rows
+            ),
+            r"\bottomrule", r"\end{tabular}",
+        ]  # fmt: skip
+    return "\n".join([*lines, r"\end{table}", ""])
 
 
-def _cell_in_latex(each: Cell) -> str:
+def _heading_in_latex(page: Layout, index: int) -> str:
+    name = page.header[index]
+    if page.widths is None or index < page.words:
+        return _in_latex(name)
+    return _stacked([_in_latex(part) for part in
+                     textwrap.wrap(name, page.widths[index], break_long_words=False)])  # fmt: skip
+
+
+def _cell_in_latex(each: Cell, is_turned: bool) -> str:
     text = _in_latex(each.text)
     if each.is_best:
         text = rf"\textbf{{{text}}}"
-    if not each.interval:
-        return text
+    small = [rf"\scriptsize {_in_latex(part)}" for part in each.interval.split("\n") if part]
+    if is_turned:
+        return " ".join([text, *(f"{{{part}}}" for part in small)])
     # below the figure: beside it, ten columns do not fit a page
-    below = r" \\ ".join(rf"\scriptsize {_in_latex(part)}" for part in each.interval.split("\n"))
-    return rf"\shortstack[r]{{{text} \\ {below}}}"
+    return _stacked([text, *small])
+
+
+def _stacked(lines: Sequence[str]) -> str:
+    joined = r" \\ ".join(lines)
+    return rf"\shortstack[r]{{{joined}}}" if len(lines) > 1 else joined
 
 
 def _in_latex(text: str) -> str:
