@@ -1,6 +1,7 @@
 """Audits: reading what others published, matching it to tasks, and holding it to its claims."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -121,6 +122,13 @@ def test_tables_of_other_forms_are_read_too(tmp_path):
     assert (second.name, second.language, second.claim) == ("relu", "cuda", 2.5)
 
 
+def test_a_file_that_cannot_be_read_is_named_with_the_folder_that_holds_nothing_else(tmp_path):
+    (tmp_path / "set.json").write_text("{")
+    (tmp_path / "null.py").write_text("class Other:\0 pass")
+    with pytest.raises(UsageError, match=r"holds no kernel: .*; set\.json: is not JSON"):
+        found_in(tmp_path)
+
+
 def test_a_folder_without_kernels_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(UsageError, match="holds no kernel"):
@@ -142,8 +150,16 @@ def a_kernel(source, **more):
     return Published(**{**usual, **more})
 
 
-def test_a_right_kernel_is_right_and_its_claim_for_another_device_is_left_alone(auditor):
-    found = auditor.audit(a_kernel(RIGHT, claim=9.0, claimed_on="h100"))
+CLAIMED = a_kernel(RIGHT, claim=9.0, claimed_on="h100")
+
+
+@pytest.fixture(scope="module")
+def right(auditor):
+    return auditor.audit(CLAIMED)
+
+
+def test_a_right_kernel_is_right_and_its_claim_for_another_device_is_left_alone(right):
+    found = right
     assert (found.opinion, found.verdict) == (Opinion.RIGHT, Verdict.PASSED)
     assert "claimed 9.000x on h100" in found.evidence
     assert not found.own_kernel
@@ -170,6 +186,17 @@ def test_what_cannot_be_judged_here_is_not_held_against_anyone(auditor):
     assert "needs an NVIDIA GPU" in on_gpu.evidence
     nowhere = auditor.audit(a_kernel(RIGHT, number=99))
     assert "no task for it" in nowhere.evidence
+
+
+def test_a_finding_stands_while_nothing_that_decides_it_is_another(auditor, right):
+    kernel, found = CLAIMED, right
+    assert auditor.stands(found, kernel)
+    for name in ("sha256", "suite", "task_hash", "effort", "device", "judge"):
+        assert getattr(found, name), name
+        assert not auditor.stands(replace(found, **{name: "another"}), kernel)
+    assert not auditor.stands(found, replace(kernel, claim=8.0))
+    assert not auditor.stands(replace(found, opinion=Opinion.UNJUDGED), kernel)
+    assert not auditor.stands(found, replace(kernel, number=99))
 
 
 def test_a_refused_source_is_run_all_the_same(auditor):

@@ -10,6 +10,32 @@ CUDA = 'source = "__global__ void f() {}"\nclass ModelNew:\n    pass\n'
 """Without a GPU nothing is judged, and nothing is waited for."""
 
 
+REFERENCE = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+
+
+def get_inputs():
+    return [torch.randn(16, 16)]
+"""
+RIGHT = """
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.clamp(x, min=0) + torch.clamp(x, min=0)
+"""
+LOUD = RIGHT.replace("import torch.nn", "torch.backends.cudnn.benchmark = True\nimport torch.nn")
+FAILS = RIGHT.replace("return torch", f"assert False, '{'long ' * 60}the end'; return torch")
+
+
 @pytest.fixture
 def audit(tmp_path, capsys):
     kernels = tmp_path / "kernels"
@@ -18,7 +44,8 @@ def audit(tmp_path, capsys):
         (kernels / f"level_1_problem_{number}.py").write_text(CUDA)
 
     def run():
-        assert main(["bench", "audit", str(kernels), "--out", str(tmp_path / "out"), "--json"]) == 0
+        # nothing is judged, so the answer is not yes
+        assert main(["bench", "audit", str(kernels), "--out", str(tmp_path / "out"), "--json"]) == 2
         said = capsys.readouterr()
         return json.loads(said.out)["counts"], said.err
 
@@ -63,3 +90,63 @@ def test_bytes_that_are_no_text_spoil_their_line_only(audit, tmp_path):
     path = tmp_path / "out" / "audit.jsonl"
     path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
     assert f"{path}:1: not JSON" in audit()[1]
+
+
+def test_what_could_not_be_judged_is_tried_again_and_what_was_is_not(tmp_path, capsys):
+    kernels, suite, out = tmp_path / "kernels", tmp_path / "suite", tmp_path / "out"
+    (suite / "level1").mkdir(parents=True)
+    (suite / "level1" / "7_relu.py").write_text(REFERENCE)
+    kernels.mkdir()
+    for name, source in (("a", LOUD), ("b", FAILS)):
+        (kernels / f"level_1_problem_7_{name}.py").write_text(source)
+    words = ["bench", "audit", str(kernels), "--out", str(out), "--effort", "quick"]
+    assert main(words) == 2
+    assert "2 not judged: no reference came with it" in capsys.readouterr().out
+
+    words += ["--suite", f"kernelbench:{suite}"]
+    assert main(words) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 refused, 1 fails" in said
+    assert "run all the same: passed" in said
+    written = lines(tmp_path)
+    assert len(written) == 4
+    assert "the end" in said
+
+    assert main(words) == 1
+    assert "1 refused, 1 fails" in capsys.readouterr().out
+    assert lines(tmp_path) == written
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_audited(audit, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelsmith.bench.published.folder._SIZE", 1 << 20)
+    kernels = tmp_path / "kernels"
+    (kernels / "large.py").write_text("#" * (1 << 21))
+    (kernels / "set.jsonl").write_text('{"code": "import cupy"}\n{"code":\n[1]\n')
+    (kernels / "broken.json").write_text('{\n"code":\n')
+    counts, said = audit()
+    assert counts == {"unjudged": 3}
+    assert "large.py: has 2 MB, and more than 1 MB are not read" in said
+    assert "set.jsonl:2: is not JSON" in said
+    assert "set.jsonl:3: is not JSON: no object" in said
+    assert said.count("broken.json") == 1
+    named = json.loads((tmp_path / "out" / "audit.json").read_text())["unread"]
+    assert [each["where"] for each in named] == [
+        "broken.json", "large.py", "set.jsonl:2", "set.jsonl:3",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--only", "*_1.py", "--only", "nothing"], "is called 'nothing'"),
+        (["--level", "9"], "is of level '9'; there are 1"),
+        (["--out", "file"], "cannot write file"),
+        (["--out", "file/below"], "cannot write file/below"),
+    ],
+)
+def test_an_audit_that_cannot_be_done_is_one_line(audit, tmp_path, monkeypatch, capsys, more, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert main(["bench", "audit", "kernels", *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line

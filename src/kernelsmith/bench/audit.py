@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from kernelsmith.bench.job import task_hash
 from kernelsmith.bench.ledger import sha256
 from kernelsmith.bench.published.kernel import Published
+from kernelsmith.bench.record import Fault
 from kernelsmith.bench.suite import Absent, Entry, Suite
 from kernelsmith.bench.suites.reading import promised, task_from_text
 from kernelsmith.domain.candidate import Candidate
@@ -21,10 +23,11 @@ from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Library, Task, Weights
 from kernelsmith.domain.timing import Ratio
-from kernelsmith.errors import SmithError, UsageError
-from kernelsmith.evaluate.backend import known_backends
+from kernelsmith.errors import EvaluationLost, SmithError, UsageError
+from kernelsmith.evaluate.backend import known_backends, load_backend
 from kernelsmith.evaluate.backends.triton import has_gpu
 from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.harness import JUDGE
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.evaluate.tasks import fitting
 
@@ -84,6 +87,13 @@ class Finding:
     device: str = ""
     judge: str = ""
     sha256: str = ""
+    suite: str = ""
+    """Where its task was looked for; empty: only beside it."""
+    task_hash: str = ""
+    """Of the task that it was judged on; a task that was changed is another."""
+    effort: str = ""
+    fault: Fault | None = None
+    """Whose, where it is unjudged through no doing of its own."""
 
 
 class Auditor:
@@ -93,6 +103,8 @@ class Auditor:
         self, effort: str = "usual", suite: Suite | None = None, *, timeout_s: float = 120.0
     ) -> None:
         self._effort, self._timeout_s = effort, timeout_s
+        self._suite = suite.name if suite is not None else ""
+        self._devices: dict[str, str] = {}
         self._gpu = has_gpu()
         self._evaluators: dict[tuple[str, bool], LocalEvaluator] = {}
         self._entries = dict(_by_name(suite)) if suite is not None else None
@@ -104,6 +116,7 @@ class Auditor:
             id=kernel.id, task=named, language=kernel.language, opinion=Opinion.UNJUDGED,
             claim=kernel.claim, claimed_on=kernel.claimed_on,
             own_kernel=kernel.language != "pytorch", sha256=sha256(kernel.source),
+            suite=self._suite, effort=self._effort,
         )  # fmt: skip
         if kernel.language == "cuda":
             if not self._gpu or "cuda" not in known_backends():
@@ -111,17 +124,40 @@ class Auditor:
             if "ModelNew" not in kernel.source:
                 return replace(found, evidence="a CUDA file without a ModelNew that calls it")
         try:
-            task = fitting(self._task(kernel), gpu=self._gpu)
-            found = replace(found, task=found.task or task.name)
-            task = replace(task, library=Library.ANY)
+            task = self._task(kernel)
+            found = replace(found, task=found.task or task.name, task_hash=task_hash(task))
             evaluation = self._judged(task, kernel)
+        except EvaluationLost as error:
+            return replace(found, evidence=_short(str(error)), fault=Fault.OURS)
         except SmithError as error:
-            return replace(found, evidence=_short(str(error)))
+            return replace(found, evidence=_short(str(error)), fault=Fault.REQUEST)
         asks = bool(_FALLBACK.search(kernel.source))
         said = self._said(found, evaluation, asks_for_gpu=asks)
         if said.opinion is Opinion.REFUSED:
             said = replace(said, if_run=_short(self._all_the_same(task, kernel)))
         return said
+
+    def stands(self, found: Finding, kernel: Published) -> bool:
+        """Whether a finding of before is about what would be judged now, in the same way.
+
+        One without a judgement never stands: what kept it from being judged may be gone.
+        """
+        if found.opinion is Opinion.UNJUDGED:
+            return False
+        then = (
+            found.sha256, found.claim, found.claimed_on, found.suite, found.effort, found.judge,
+        )  # fmt: skip
+        now = (
+            sha256(kernel.source), kernel.claim, kernel.claimed_on, self._suite, self._effort,
+            JUDGE,
+        )  # fmt: skip
+        if then != now:
+            return False
+        try:
+            here = self._device(self._backend(kernel))
+            return (found.task_hash, found.device) == (task_hash(self._task(kernel)), here)
+        except SmithError:
+            return False
 
     def close(self) -> None:
         """End every process."""
@@ -130,6 +166,25 @@ class Auditor:
         self._evaluators.clear()
 
     def _task(self, kernel: Published) -> Task:
+        """What it is judged on here: library code is allowed."""
+        task = fitting(self._published_task(kernel), gpu=self._gpu)
+        return replace(task, library=Library.ANY)
+
+    def _device(self, backend: str) -> str:
+        if backend not in self._devices:
+            opened = load_backend(backend)
+            try:
+                self._devices[backend] = str(opened.device())
+            finally:
+                opened.close()
+        return self._devices[backend]
+
+    def _backend(self, kernel: Published) -> str:
+        if kernel.language == "cuda":
+            return "cuda"
+        return "triton" if kernel.language == "triton" or self._gpu else "cpu"
+
+    def _published_task(self, kernel: Published) -> Task:
         """The suite's task where there is one; else the reference that came with the kernel."""
         if self._entries is not None:
             for name in _names(kernel):
@@ -147,9 +202,7 @@ class Auditor:
         raise UsageError("the suite has no task for it, and no reference came with it")
 
     def _judged(self, task: Task, kernel: Published, *, static: bool = True) -> Evaluation:
-        backend = "triton" if kernel.language == "triton" or self._gpu else "cpu"
-        if kernel.language == "cuda":
-            backend = "cuda"
+        backend = self._backend(kernel)
         if (backend, static) not in self._evaluators:
             usual = effort(self._effort, backend)
             settings = replace(usual, timeout_s=self._timeout_s, static=static)

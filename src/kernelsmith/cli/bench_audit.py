@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelsmith.bench.audit import Auditor, Finding, Opinion, tally
-from kernelsmith.bench.ledger import sha256
-from kernelsmith.bench.lines import Lines, body_of, lines_in, value_of
+from kernelsmith.bench.lines import Lines, body_of, folder_at, lines_in, value_of
 from kernelsmith.bench.published.folder import published_in
-from kernelsmith.bench.published.kernel import Published
+from kernelsmith.bench.published.kernel import Published, Unread
+from kernelsmith.bench.record import Fault
 from kernelsmith.bench.suite import open_suite
 from kernelsmith.cli.live import short
 from kernelsmith.cli.options import progress
@@ -24,27 +24,40 @@ from kernelsmith.errors import UsageError
 
 SCHEMA = "audit/1"
 _BAD = (Opinion.CHEATED, Opinion.WRONG, Opinion.REFUSED, Opinion.FAILS, Opinion.SLOWER)
+_REASONS = 8
 
 
 def audited(folder: Path, args: argparse.Namespace) -> int:
-    """Judge every kernel that is asked for, and say what is wrong with which; 1 if any."""
+    """Judge every kernel that is asked for, and say what is wrong with which.
+
+    Returns:
+        1 if anything is wrong with one; else 3 if one could not be judged and that is our fault,
+        2 if none could be judged at all.
+    """
     suite = open_suite(args.suite) if args.suite else None
-    kernels = list(_chosen(published_in(folder), args))
+    found_there = list(published_in(folder))
+    unread = [each for each in found_there if isinstance(each, Unread)]
+    for each in unread:
+        print(f"kernelsmith: {each}", file=sys.stderr)
+    published = [each for each in found_there if isinstance(each, Published)]
+    _refuse_unmatched(published, folder, args)
+    kernels = list(_chosen(published, args))
     if not kernels:
         raise UsageError("no kernel fits what was asked for")
-    place: Path = args.out or Path("runs", "audit", folder.resolve().stem)
-    place.mkdir(parents=True, exist_ok=True)
+    place = folder_at(args.out or Path("runs", "audit", folder.resolve().stem))
     kept = place / "audit.jsonl"
-    known = dict(_known(kept)) if kept.is_file() else {}
+    known: dict[str, list[Finding]] = {}
+    for before in _known(kept) if kept.exists() else ():
+        known.setdefault(before.id, []).append(before)
     auditor = Auditor(args.effort or "usual", suite)
     until = None if args.budget_seconds is None else time.monotonic() + args.budget_seconds
     tell, findings, cut = progress(), [], 0
     try:
         with Lines(kept) as file:
             for index, kernel in enumerate(kernels):
-                found = known.get(kernel.id)
-                if found is not None and found.sha256 != sha256(kernel.source):
-                    found = None  # published anew
+                earlier = known.get(kernel.id, [])
+                standing = (each for each in reversed(earlier) if auditor.stands(each, kernel))
+                found = next(standing, None)
                 if found is None and until is not None and time.monotonic() > until:
                     cut += 1
                     continue
@@ -52,12 +65,13 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
                     if kernel.language != "cuda":  # nothing is waited for
                         tell(f"[{index + 1}/{len(kernels)}] {kernel.id} ...")
                     found = auditor.audit(kernel)
-                    file.append_lines(json.dumps({"schema": SCHEMA, **_json(found)}))
+                    if found not in earlier:  # as little can be said as before
+                        file.append_lines(json.dumps({"schema": SCHEMA, **_json(found)}))
                 findings.append(found)
     finally:
         tell("")
         auditor.close()
-    _write(place / "audit.json", folder, args, findings)
+    _write(place / "audit.json", folder, args, findings, unread)
     if args.json:
         print((place / "audit.json").read_text())
     else:
@@ -65,14 +79,38 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
     if cut:
         print(f"{cut} were not looked at: the time is over; go on with --out {place}",
               file=sys.stderr)  # fmt: skip
-    return 1 if any(each.opinion in _BAD for each in findings) else 0
+    return _status(findings)
+
+
+def _status(findings: Sequence[Finding]) -> int:
+    if any(each.opinion in _BAD for each in findings):
+        return 1
+    if any(each.fault is Fault.OURS for each in findings):
+        return 3
+    return 2 if all(each.opinion is Opinion.UNJUDGED for each in findings) else 0
+
+
+def _refuse_unmatched(kernels: Sequence[Published], folder: Path, args: argparse.Namespace) -> None:
+    """See to it that every word means a kernel, and every level one that there is."""
+    for word in args.only:
+        if not any(_is_named(kernel, word) for kernel in kernels):
+            raise UsageError(f"no kernel in {str(folder)!r} is called {word!r}")
+    levels = sorted({str(kernel.level) for kernel in kernels if kernel.level is not None})
+    for word in args.level:
+        if word not in levels:
+            known = f"there are {', '.join(levels)}" if levels else "none says its level"
+            raise UsageError(f"no kernel in {str(folder)!r} is of level {word!r}; {known}")
+
+
+def _is_named(kernel: Published, word: str) -> bool:
+    return fnmatchcase(kernel.id, f"*{word}")
 
 
 def _chosen(kernels: Iterable[Published], args: argparse.Namespace) -> Iterator[Published]:
     """What the options leave; ``--limit`` counts what can be judged."""
     taken = 0
     for kernel in kernels:
-        if args.only and not any(fnmatchcase(kernel.id, f"*{word}") for word in args.only):
+        if args.only and not any(_is_named(kernel, word) for word in args.only):
             continue
         if args.level and str(kernel.level) not in args.level:
             continue
@@ -83,29 +121,34 @@ def _chosen(kernels: Iterable[Published], args: argparse.Namespace) -> Iterator[
         yield kernel
 
 
-def _known(path: Path) -> Iterator[tuple[str, Finding]]:
+def _known(path: Path) -> Iterator[Finding]:
     """What was found before; a line that cannot be read is named, and its kernel judged again."""
     for number, line in enumerate(lines_in(path), start=1):
         if not line.strip():
             continue
         try:
-            found = value_of(body_of(line, SCHEMA), Finding)
+            yield value_of(body_of(line, SCHEMA), Finding)
         except ValueError as error:
             print(f"kernelsmith: {path}:{number}: {error}; skipped", file=sys.stderr)
-            continue
-        yield found.id, found
 
 
-def _write(path: Path, folder: Path, args: argparse.Namespace, found: Sequence[Finding]) -> None:
+def _write(
+    path: Path, folder: Path, args: argparse.Namespace, found: Sequence[Finding],
+    unread: Sequence[Unread],
+) -> None:  # fmt: skip
     body = {
         "schema": SCHEMA,
         "command": _command(args),
         "folder": folder.name,
         "suite": (args.suite or "").partition(":")[0] or None,
         "counts": dict(tally(found)),
+        "unread": [encode(each) for each in unread],
         "kernels": [_json(each) for each in found],
     }
-    path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    try:
+        path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -121,11 +164,18 @@ def _command(args: argparse.Namespace) -> str:
 
 
 def _evidence(found: Finding) -> str:
-    said = " ".join(found.evidence.split())[:160]
-    if found.opinion is Opinion.FAILS:  # of a traceback the end says most
-        said = " ".join(found.evidence.strip().splitlines()[-1].split())[:160]
-    run = " ".join(found.if_run.split())[:100]
+    said = _said(found.evidence, 160, end=found.opinion is Opinion.FAILS)
+    run = _said(found.if_run, 100)
     return f"{said}; run all the same: {run}" if run else said
+
+
+def _said(text: str, most: int, *, end: bool = False) -> str:
+    """A message on one line: of a traceback its last one, which says most."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and (end or "Traceback (most recent call last)" in text):
+        text = lines[-1] if lines[0] == lines[-1] or end else f"{lines[0]} ... {lines[-1]}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most // 3]} ... {text[-2 * most // 3 :]}"
 
 
 def _json(found: Finding) -> dict[str, object]:
@@ -142,22 +192,23 @@ def _show(findings: Sequence[Finding], place: Path) -> None:
     judged = [each for each in findings if each.opinion is not Opinion.UNJUDGED]
     for each in sorted(judged, key=lambda one: -order.index(one.opinion)):
         claim = "-" if each.claim is None else f"{each.claim:.2f}x"
-        evidence = " ".join(each.evidence.split())[:160]
-        table.add_row(
-            each.id, each.opinion.value, claim, short(each.call or each.speedup), evidence
-        )
-    console = Console(highlight=False)
+        measured = short(each.call or each.speedup)
+        table.add_row(each.id, each.opinion.value, claim, measured, _evidence(each))
+    console = Console(highlight=False, markup=False)  # sources say what they like
     if judged:
         console.print(table)
     reasons: dict[str, int] = {}
     for each in findings:
         if each.opinion is Opinion.UNJUDGED:
-            reason = " ".join(each.evidence.split())[:120]
+            reason = _said(each.evidence, 120)
             reasons[reason] = reasons.get(reason, 0) + 1
-    for reason, count in sorted(reasons.items(), key=lambda each: -each[1])[:8]:
-        console.print(f"{count} not judged: {reason}", markup=False)
+    ordered = sorted(reasons.items(), key=lambda each: -each[1])
+    for reason, count in ordered[:_REASONS]:
+        console.print(f"{count} not judged: {reason}")
+    if rest := sum(count for _, count in ordered[_REASONS:]):
+        console.print(f"{rest} not judged for other reasons, which audit.json names")
     console.print(", ".join(f"{count} {name}" for name, count in tally(findings).items()))
     lazy = sum(not each.own_kernel for each in judged)
     if lazy:
         console.print(f"{lazy} of {len(judged)} judged bring no kernel of their own")
-    console.print(str(place / "audit.json"), soft_wrap=True, markup=False)
+    console.print(str(place / "audit.json"), soft_wrap=True)

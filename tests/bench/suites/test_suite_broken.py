@@ -77,10 +77,11 @@ def test_a_row_that_nests_without_end_is_absent_alone(tmp_path):
     assert "line 1 is not JSON" in opened(f"table:{tmp_path / 'set.jsonl'}")["set/row1"].reason
 
 
-def test_tables_to_audit_that_are_broken_hold_no_kernel(put, tmp_path):
+def test_tables_to_audit_that_are_broken_are_named_and_hold_no_kernel(put, tmp_path):
     put("deep.json", DEEP)
     put("claims.json", '[{"code": "import triton", "speedup": Infinity}]')
-    (kernel,) = published_in(tmp_path)
+    kernel, unread = published_in(tmp_path)
+    assert str(unread).startswith("deep.json: is not JSON")
     assert kernel.claim is None  # nobody measured that
 
 

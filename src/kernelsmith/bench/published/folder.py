@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from kernelsmith.bench.published.kernel import Published, language_of
+from kernelsmith.bench.published.kernel import Published, Unread, language_of
 from kernelsmith.bench.suites.reading import parquet_rows
 from kernelsmith.errors import UsageError
 
@@ -36,8 +36,8 @@ _NOTHING = ("", "None", "null", "nan")
 _SIZE = 64 << 20
 
 
-def published_in(path: Path) -> Iterator[Published]:
-    """Every kernel in a folder, or in one file.
+def published_in(path: Path) -> Iterator[Published | Unread]:
+    """Every kernel in a folder, or in one file, and whatever there cannot be read.
 
     Raises:
         UsageError: There is no such folder, or no kernel in it.
@@ -46,31 +46,44 @@ def published_in(path: Path) -> Iterator[Published]:
         raise UsageError(f"no folder {str(path)!r} to audit")
     root = path if path.is_dir() else path.parent
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    found = False
+    found, unread = False, ""
     for file in files:
         relative = file.relative_to(root)
         if any(part.startswith((".", "_")) for part in relative.parts) or not file.is_file():
             continue
         for each in _kernels(file, str(relative)):
-            found = True
+            if isinstance(each, Unread):
+                unread = unread or f"; {each}"
+            else:
+                found = True
             yield each
     if not found:
         raise UsageError(
             f"{str(path)!r} holds no kernel: no .py that defines ModelNew, no .cu, and no table "
-            f"with a column of {', '.join(_CODE[:4])}"
+            f"with a column of {', '.join(_CODE[:4])}{unread}"
         )
 
 
-def _kernels(file: Path, name: str) -> Iterator[Published]:
+def _kernels(file: Path, name: str) -> Iterator[Published | Unread]:
     suffix = file.suffix.lower()
     if suffix not in (".py", ".cu", ".json", ".jsonl", ".csv", ".parquet"):
         return
-    if file.stat().st_size > _SIZE:
+    try:
+        size = file.stat().st_size
+        if size > _SIZE:
+            most = f"more than {_SIZE >> 20} MB are not read: split it"
+            yield Unread(where=name, reason=f"has {size >> 20} MB, and {most}")
+            return
+        if suffix == ".parquet":
+            yield from _rows(parquet_rows(file), name)
+            return
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        yield Unread(where=name, reason=f"cannot be read: {error.strerror}")
         return
-    if suffix == ".parquet":
-        yield from _rows(parquet_rows(file), name)
+    except UsageError as error:
+        yield Unread(where=name, reason=str(error))
         return
-    text = file.read_text(encoding="utf-8", errors="replace")
     if suffix == ".cu":
         yield Published(id=name, source=text, language="cuda", **_numbers(name))  # type: ignore[arg-type]
     elif suffix == ".py":
@@ -80,10 +93,13 @@ def _kernels(file: Path, name: str) -> Iterator[Published]:
         try:
             rows = list(csv.DictReader(text.splitlines(keepends=True)))
         except csv.Error as error:
-            raise UsageError(f"{file} cannot be read as csv: {error}") from error
+            yield Unread(where=name, reason=f"cannot be read as csv: {error}")
+            return
         yield from _rows(rows, name)
     else:
-        yield from _rows(_objects(text), name)
+        objects, unread = _objects(text, name)
+        yield from _rows(objects, name)
+        yield from unread
 
 
 def _file(text: str, name: str) -> Iterator[Published]:
@@ -104,7 +120,7 @@ def _file(text: str, name: str) -> Iterator[Published]:
 def _defined(text: str) -> set[str] | None:
     try:
         tree = ast.parse(text)
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {"ModelNew"} if "class ModelNew" in text else None  # it does not build: say so later
     return {
         node.name
@@ -132,21 +148,25 @@ def _rows(rows: Iterable[Mapping[str, object]], name: str) -> Iterator[Published
         )  # fmt: skip
 
 
-def _objects(text: str) -> Iterator[Mapping[str, object]]:
+def _objects(text: str, name: str) -> tuple[list[Mapping[str, object]], list[Unread]]:
     """Objects of a JSON file: its lines, its list, or the lists inside of an object."""
-    lines = text.splitlines()
     try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        for line in lines:
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(row, dict):
-                yield row
-        return
-    yield from _nested(body, None)
+        return list(_nested(json.loads(text), None)), []
+    except (ValueError, RecursionError) as error:
+        whole = Unread(where=name, reason=f"is not JSON: {error}")
+    found: list[Mapping[str, object]] = []
+    unread = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("no object")
+            found.append(row)
+        except (ValueError, RecursionError) as error:
+            unread.append(Unread(where=f"{name}:{number}", reason=f"is not JSON: {error}"))
+    return (found, unread) if found else ([], [whole])  # of a broken whole no line says more
 
 
 def _nested(body: object, level: str | None) -> Iterator[Mapping[str, object]]:

@@ -32,6 +32,18 @@ class Published:
     """The device of that claim, where it is said."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """What lies among the kernels and could not be read."""
+
+    where: str
+    """A path, and a line where only that is broken."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}; skipped"
+
+
 def language_of(source: str) -> str:
     """What a source is written in, from what it imports."""
     if _CUDA.search(source):
