@@ -19,11 +19,11 @@ from kernelsmith.bench.entrant import searching
 from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
 from kernelsmith.bench.numbers.findings import findings
 from kernelsmith.bench.output.tables import markdown
-from kernelsmith.bench.plan import chosen, load
+from kernelsmith.bench.plan import chosen, differences, load
 from kernelsmith.bench.protocol import Ended, carried_out
 from kernelsmith.bench.record import Fault, Missing
 from kernelsmith.bench.suite import Absent
-from kernelsmith.cli.bench_run import reported
+from kernelsmith.cli.bench_run import plan_from, reported
 from kernelsmith.cli.main import parser
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import UsageError
@@ -136,6 +136,27 @@ def test_a_folder_of_another_bench_is_refused_by_what_differs(tmp_path, recordin
     with pytest.raises(UsageError, match=r"its samples differ \(1, now 2\)"):
         gone(replace(plan, samples=2), out)
     gone(replace(plan, workers=2, max_usd=3.0), out)  # neither changes a number
+    longer = a_plan(recording, config=a_config(budget=Budget(steps=9), timeout_s=7.0))
+    with pytest.raises(UsageError) as refused:
+        gone(longer, out)
+    assert f"in budget.steps ({STEPS}, now 9), timeout_s (" in str(refused.value)
+    assert "now 7.0)" in str(refused.value)
+
+
+def test_a_plan_means_the_same_from_any_folder(tmp_path, recording, monkeypatch):
+    gone(a_plan(recording, limit=1), tmp_path / "runs")
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["bench", "folder:mine", "--proposer", "runs:runs"]
+    plan = plan_from("folder:mine", parser().parse_args(words))
+    assert plan.suite == f"folder:{tmp_path / 'mine'}"
+    assert plan.entrants[0].runs == str(tmp_path / "runs")
+    assert plan.entrants[0].name == "runs"
+    # as it was written down before: from here it is the same
+    before = replace(plan, suite="folder:mine", entrants=(replace(plan.entrants[0], runs="runs"),))
+    assert differences(before, plan) == ""
+    monkeypatch.chdir("/")
+    assert "its suite differs" in differences(before, plan)
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path, recording):

@@ -61,6 +61,7 @@ def recorded(folder: Path, name: str = "") -> Entrant:
     """
     if not any(folder.rglob(JOURNAL)):
         raise UsageError(f"{str(folder)!r} holds no run: no {JOURNAL} in it or below")
+    folder = folder.resolve()  # the bench may be taken up from another folder
     return Entrant(name=_word(name or folder.name), kind=RUNS, runs=str(folder))
 
 

@@ -2,7 +2,8 @@
 
 import fnmatch
 import json
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kernelsmith.bench.entrant import FIXED, SEARCH, Entrant, distinct
 from kernelsmith.bench.final import Exam
 from kernelsmith.bench.job import Job
 from kernelsmith.bench.record import BASELINES, Rules
-from kernelsmith.bench.suite import Absent, Entry, Suite
+from kernelsmith.bench.suite import Absent, Entry, Suite, settled
 from kernelsmith.domain.codec import decode, encode
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backends.here import runs_on_gpu
@@ -31,7 +32,7 @@ class Plan:
     """Everything that decides what the table says, and how much may be spent on it."""
 
     suite: str
-    """As ``open_suite`` takes it."""
+    """As ``open_suite`` takes it; its path is a whole one."""
     entrants: tuple[Entrant, ...]
     config: str
     """The searches' configuration, TOML: backend, budget per task, policy, efforts."""
@@ -146,15 +147,49 @@ def load(folder: Path) -> Plan:
 def differences(one: Plan, other: Plan) -> str:
     """Say where two plans would give other numbers; empty where they would not."""
     found = []
+    one, other = _settled(one), _settled(other)
     for name in Plan.__dataclass_fields__:
         before, now = getattr(one, name), getattr(other, name)
         if name in _FREE or before == now:
             continue
         if name == "entrants":
             before, now = ([each.name for each in each_side] for each_side in (before, now))
-        shown = "" if name == "config" else f" ({before!r}, now {now!r})"
+        shown = f" ({before!r}, now {now!r})"
+        if name == "config":
+            shown = _in_config(before, now)
         found.append(f"its {name} differ{'s' if name in ('suite', 'config') else ''}{shown}")
     return "; ".join(found)
+
+
+def _settled(plan: Plan) -> Plan:
+    """As it is made today: plans of before may hold paths from where they were made."""
+    entrants = tuple(
+        replace(each, runs=str(Path(each.runs).resolve())) if each.runs else each
+        for each in plan.entrants
+    )
+    return replace(plan, suite=settled(plan.suite), entrants=entrants)
+
+
+def _in_config(before: str, now: str) -> str:
+    """Name what two configurations say differently."""
+    try:
+        one, other = (dict(_leaves(tomllib.loads(text))) for text in (before, now))
+    except ValueError:  # a file that was edited
+        return ""
+    said = [
+        f"{key} ({one.get(key)!r}, now {other.get(key)!r})"
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    ]
+    return f" in {', '.join(said)}" if said else ""
+
+
+def _leaves(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
 def chosen(plan: Plan, suite: Suite) -> tuple[list[Entry], list[Absent]]:

@@ -141,11 +141,19 @@ _HAVE_THEM = (
     "cuda-folder:PATH"
 )
 _UNREAD = {
-    "cudabench": "its tasks are CUDA programs that write files, compared by Python beside them: "
-    "there is no reference that could run beside a kernel",
-    "tritongym": "no public source of it was found",
+    "cudabench": "its tasks (https://github.com/CUDA-Bench/CUDABench) are CUDA programs that write "
+    "files, compared by Python beside them: there is no reference that could run beside a kernel; "
+    "write one in PyTorch",
+    "tritongym": "it is described at https://tritongym.picasso-lab.com/, and no public source of "
+    "its tasks was found; their references are PyTorch, so ask its authors for them",
 }
 """Suites that are known and not read, and why."""
+
+
+def settled(spec: str) -> str:
+    """What a user wrote, so that it means the same from any folder."""
+    name, _, where = spec.partition(":")
+    return f"{name}:{Path(where).expanduser().resolve()}" if where else spec
 
 
 def open_suite(spec: str, wanted: Wanted = every) -> Suite:

@@ -22,7 +22,7 @@ from kernelsmith.bench.output import tables
 from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
 from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
 from kernelsmith.bench.record import Fault, Missing, Record
-from kernelsmith.bench.suite import open_suite
+from kernelsmith.bench.suite import open_suite, settled
 from kernelsmith.cli.bench_elsewhere import staff_for
 from kernelsmith.cli.bench_results import say_corrupt
 from kernelsmith.cli.choices import config_from
@@ -76,7 +76,7 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
     effort = args.effort or config.confirm_effort
     tests = PAPER_TESTS if args.preset == "paper" and args.tests is None else args.tests or 0
     return Plan(
-        suite=suite,
+        suite=settled(suite),
         entrants=tuple(_entrants(args, config)),
         config=dump_config(replace(config, proposer=ProposerSpec())),
         samples=args.samples, seed=args.seed,

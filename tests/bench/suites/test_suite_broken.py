@@ -196,12 +196,19 @@ def test_a_torn_survey_is_asked_for_again(tmp_path, torn):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("cudabench", "there is no reference"), ("TritonGym", "no public source")]
+    ("name", "why", "where"),
+    [
+        ("cudabench", "there is no reference", "https://github.com/CUDA-Bench/CUDABench"),
+        ("TritonGym", "no public source", "https://tritongym.picasso-lab.com/"),
+    ],
 )
 @pytest.mark.parametrize("place", ["", ":somewhere"])
-def test_a_suite_that_is_known_and_not_read_says_why_and_what_can_be(name, why, place, capsys):
+def test_a_suite_that_is_known_and_not_read_says_why_and_what_can_be(
+    name, why, where, place, capsys
+):
     assert main(["bench", "list", f"{name}{place}"]) == 2
     said = capsys.readouterr().err
     assert f"suite {name!r} is not read" in said
     assert why in said
+    assert where in said
     assert "folder:PATH" in said

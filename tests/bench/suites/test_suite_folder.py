@@ -26,6 +26,13 @@ def by_id(spec: str) -> dict:
     return {each.id: each for each in open_suite(spec).entries()}
 
 
+def test_a_folder_without_a_task_says_so(put, tmp_path):
+    put("mine/_private.py", FILE)
+    put("mine/notes.txt", "nothing")
+    with pytest.raises(UsageError, match=r"mine' holds no task: there is no \.py in it"):
+        open_suite(f"folder:{tmp_path / 'mine'}")
+
+
 def test_a_folder_is_read_with_its_sub_folders_as_categories(put, tmp_path):
     put("mine/b.py", FILE)
     put("mine/deep/a.py", FILE.replace('FAMILY = "scan"', ""))

@@ -18,17 +18,21 @@ class Folder:
         if not path.is_dir():
             raise UsageError(f"{str(path)!r} is no folder")
         self._root = path
+        if not any(self._paths()):
+            raise UsageError(f"{str(path)!r} holds no task: there is no .py in it")
         self.name = path.resolve().name.replace(" ", "_") or "folder"
 
     def entries(self) -> Iterator[Entry | Absent]:
         """Yield every Python file below, in the order of names."""
-        paths = [
-            path for path in sorted(self._root.rglob("*.py"))
-            if not any(part.startswith((".", "_")) for part in path.relative_to(self._root).parts)
-        ]  # fmt: skip
         with Surveyor() as surveyor:
-            for path in paths:
+            for path in sorted(self._paths()):
                 yield self._entry(path, surveyor)
+
+    def _paths(self) -> Iterator[Path]:
+        for path in self._root.rglob("*.py"):
+            parts = path.relative_to(self._root).parts
+            if not any(part.startswith((".", "_")) for part in parts):
+                yield path
 
     def _entry(self, path: Path, surveyor: Surveyor) -> Entry | Absent:
         inside = path.relative_to(self._root).with_suffix("")
