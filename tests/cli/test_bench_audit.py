@@ -33,6 +33,7 @@ class ModelNew(nn.Module):
         return torch.clamp(x, min=0) + torch.clamp(x, min=0)
 """
 LOUD = RIGHT.replace("import torch.nn", "torch.backends.cudnn.benchmark = True\nimport torch.nn")
+LOUD = LOUD.replace("min=0", "min=1")  # what is wrong takes no time to measure
 FAILS = RIGHT.replace("return torch", f"assert False, '{'long ' * 60}the end'; return torch")
 
 
@@ -107,7 +108,7 @@ def test_what_could_not_be_judged_is_tried_again_and_what_was_is_not(tmp_path, c
     assert main(words) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "1 refused, 1 fails" in said
-    assert "run all the same: passed" in said
+    assert "run all the same: wrong" in said
     written = lines(tmp_path)
     assert len(written) == 4
     assert "the end" in said
