@@ -9,6 +9,7 @@ from kernelsmith.domain.task import Task
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backends.null import NullBackend, NullLane
 from kernelsmith.evaluate.harness import judge
+from kernelsmith.evaluate.measure import _Sample, _slow_parts
 from kernelsmith.evaluate.settings import effort
 
 LONG_US = 1e6
@@ -66,3 +67,27 @@ def test_where_nothing_takes_longer_than_everything_there_is_no_ratio():
 
     with pytest.raises(EvaluationLost, match="too busy to time"):
         judged(Unknown)
+
+
+def a_sample(us):
+    return _Sample(disturbance=0.0, baseline_us=us, candidate_us=us, faults=0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "accused"),
+    [
+        ([900.0, 950.0], True),
+        ([120.0, 130.0], False),
+        ([900.0, 950.0, *[120.0] * 6], False),  # it was the machine's doing
+        ([900.0] * 8, True),
+        ([900.0], False),
+    ],
+)
+def test_few_launches_that_take_as_long_as_all_accuse_if_most_of_them_do(parts, accused):
+    timed = [a_sample(10.0)] * 3
+    assert bool(_slow_parts([(0.1, us) for us in parts], timed, 100)) is accused
+
+
+def test_batches_too_short_for_the_clock_accuse_nobody():
+    assert _slow_parts([(0.1, 300.0)] * 8, [a_sample(10.0)], 30) == []
+    assert _slow_parts([(0.1, 300.0)] * 8, [], 30) == []

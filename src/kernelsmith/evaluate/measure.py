@@ -38,6 +38,8 @@ _COLD_US = 150.0
 """What a first launch may take longer than the next ones."""
 _LEEWAY = 0.45
 """Share of a whole batch that a few launches may take beyond their own share."""
+_MORE_PARTS = 6
+"""Few launches of a batch that are looked at again before anyone is accused."""
 _FEW_BYTES = 32 << 20
 """Weights up to this size change a little before every sample; larger ones once per pair."""
 
@@ -166,7 +168,13 @@ class Stopwatch:
         disturbed: list[_Sample] = []
         parts: list[tuple[float, float]] = []
         patience, warmed = 2 * wanted, 0
-        while plan:
+        doubted = False
+        while plan or not doubted:
+            if not plan:
+                # A busy machine makes few launches slow, too: look again before accusing anyone.
+                doubted = True
+                plan = self._more_parts(parts, quiet or disturbed, count)
+                continue
             what = plan.pop(0)
             self._renew(sides, setup)
             sets = self._fresh(count + self._lead)
@@ -200,7 +208,12 @@ class Stopwatch:
                 f"than the {idle_us:.0f} us in which nothing was asked for; judge it again when "
                 "there is less beside it"
             )
-        self._convict_reading_ahead(parts, min(each.candidate_us for each in quiet) * count)
+        if slow := _slow_parts(parts, quiet, count):
+            raise ProgramFailed(
+                Verdict.CHEATED,
+                f"reads ahead: up to an eighth of a batch's launches took {min(slow):.0f} us or "
+                f"more, the whole batch {_whole_us(quiet, count):.0f} us",
+            )
         return Pair(
             baseline_us=tuple(each.baseline_us for each in quiet),
             candidate_us=tuple(each.candidate_us for each in quiet),
@@ -282,22 +295,15 @@ class Stopwatch:
         self._oracle.release()
         return share, launches.elapsed_us - launches.waited_us - idle_us
 
-    def _convict_reading_ahead(self, parts: Sequence[tuple[float, float]], whole_us: float) -> None:
-        """An eighth of the launches takes about an eighth of the time, unless all were computed.
-
-        Whoever computes every input that lies there in its first launch shares out what each
-        launch costs, which no caller outside of a benchmark would ever see. Batches so short
-        that the first launch's cold start counts are not judged.
-        """
-        if whole_us < _JUDGED_FROM_US:
-            return
-        slow = [us for share, us in parts if us - _COLD_US > (share + _LEEWAY) * whole_us]
-        if len(slow) >= 2 and 2 * len(slow) > len(parts):
-            raise ProgramFailed(
-                Verdict.CHEATED,
-                f"reads ahead: up to an eighth of a batch's launches took {min(slow):.0f} us or "
-                f"more, the whole batch {whole_us:.0f} us",
-            )
+    def _more_parts(
+        self, parts: Sequence[tuple[float, float]], timed: Sequence[_Sample], count: int
+    ) -> list[str]:
+        """Where few launches seem slow: more of them, mixed with timed ones as at first."""
+        if not _slow_parts(parts, timed, count):
+            return []
+        plan = ["part"] * _MORE_PARTS + ["time"] * self._settings.stop.min_samples
+        self._rng.shuffle(plan)
+        return plan
 
     def _renew(self, sides: _Sides, setup: Setup) -> None:
         """Change a few weights on both sides, so that nothing derived from them may be kept."""
@@ -363,6 +369,28 @@ class Stopwatch:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])
         assert sets is not None
         return sets
+
+
+def _slow_parts(
+    parts: Sequence[tuple[float, float]], timed: Sequence[_Sample], count: int
+) -> list[float]:
+    """Microseconds of the parts that took too long, where most of them did; else none.
+
+    An eighth of the launches takes about an eighth of the time, unless all were computed. Whoever
+    computes every input that lies there in its first launch shares out what each launch costs,
+    which no caller outside of a benchmark would ever see. Batches so short that the first launch's
+    cold start counts are not judged.
+    """
+    whole_us = _whole_us(timed, count)
+    if whole_us < _JUDGED_FROM_US:
+        return []
+    slow = [us for share, us in parts if us - _COLD_US > (share + _LEEWAY) * whole_us]
+    return slow if len(slow) >= 2 and 2 * len(slow) > len(parts) else []
+
+
+def _whole_us(timed: Sequence[_Sample], count: int) -> float:
+    """What a whole batch takes, in the middle: parts are as likely to be disturbed as it is."""
+    return statistics.median(each.candidate_us for each in timed) * count if timed else 0.0
 
 
 def _disturbance(launches: Launches) -> float:
