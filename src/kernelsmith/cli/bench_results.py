@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kernelsmith.bench import ledger
+from kernelsmith.bench.lines import folder_at
 from kernelsmith.bench.numbers.findings import as_json, findings
 from kernelsmith.bench.numbers.metrics import asked_measure
 from kernelsmith.bench.numbers.scores import Measure
@@ -24,8 +25,7 @@ def show(words: Sequence[str], args: argparse.Namespace) -> int:
     if args.out is None:
         found = findings(results.records, missing=results.missing, measure=measure)
     else:
-        _make(args.out)
-        found = outputs.write(results, args.out, measure=measure)
+        found = outputs.write(results, folder_at(args.out), measure=measure)
     if args.json:
         print(as_json(found))
     else:
@@ -116,13 +116,6 @@ def _measure(
     return asked_measure(
         records, baseline=named[0] if named else None, how=args.ratio, said=said, usual=usual
     )
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def _read(paths: Sequence[Path]) -> ledger.Results:
