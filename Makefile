@@ -24,9 +24,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,triton,agent,service]'
 	@touch $@
 
-# What training needs, for its tests. Not compiled ahead: few of its thousands of modules are ever imported.
+# What training needs, for its tests. Not compiled ahead: few of its thousands of modules are ever imported. By
+# name, not as an extra of this package: that would take it away for a moment, while others are tested.
 $(VENV)/.ready-train: $(VENV)/.ready
-	$(BIN)/pip install --disable-pip-version-check -q --no-compile -c constraints.txt -e '.[train]'
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["train"], sep="\n")' > $(VENV)/train.txt
+	$(BIN)/pip install --disable-pip-version-check -q --no-compile -c constraints.txt -r $(VENV)/train.txt
 	@touch $@
 
 demo: setup  ## Make a bundled task faster on this machine's CPU and show how much.
@@ -34,11 +36,12 @@ demo: setup  ## Make a bundled task faster on this machine's CPU and show how mu
 
 # Tests that time little or nothing: they run beside the others, on the second core.
 BESIDE = tests/propose tests/search tests/domain tests/report tests/tasks tests/training tests/corpus tests/test_layers.py \
-  tests/cli/test_train.py tests/cli/test_model_folder.py tests/bench tests/service tests/evaluate/checks
+  tests/cli/test_train.py tests/cli/test_model_folder.py tests/service tests/evaluate/checks
 
-test: setup $(VENV)/.ready-train lint  ## Lint, types and all tests that need no GPU and little time.
-	@echo "two runs side by side; the second, of what is hardly timed, is shown at the end"
-	@$(BIN)/python -m pytest -m "not slow" --durations=5 $(BESIDE) > .pytest-beside.log 2>&1 & beside=$$!; \
+test: setup  ## Lint, types and all tests that need no GPU and little time.
+	@echo "two runs side by side; the second, lint, types and what is hardly timed, is shown at the end"
+	@($(MAKE) --no-print-directory $(VENV)/.ready-train lint && \
+	  $(BIN)/python -m pytest -m "not slow" --durations=5 $(BESIDE)) > .pytest-beside.log 2>&1 & beside=$$!; \
 	$(BIN)/python -m pytest -m "not slow" --durations=10 $(addprefix --ignore=,$(BESIDE)); first=$$?; \
 	wait $$beside; second=$$?; \
 	grep -v '^[.sx]* *\[ *[0-9]*%\]$$' .pytest-beside.log; exit $$(( first || second ))
