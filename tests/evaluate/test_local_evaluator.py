@@ -37,11 +37,14 @@ def test_those_who_ask_at_the_same_time_get_an_answer_of_their_own_each():
     sources = [f"{each}\n# {index}\n" for index in range(3) for each in (RIGHT, WRONG)]
     asked = [Candidate(backend="cpu", source=each) for each in sources]
 
+    messages = []
+
     async def all_at_once(evaluator: LocalEvaluator) -> list[Verdict]:
         found = await asyncio.gather(*(evaluator.evaluate(TASK, each) for each in asked))
+        messages.extend(each.message for each in found)
         return [each.verdict for each in found]
 
     with LocalEvaluator("cpu", replace(QUICK, static=False)) as evaluator:
         evaluator.judge(TASK, asked[0])  # the reference is open now, and all share it
         said = asyncio.run(all_at_once(evaluator))
-    assert said == [Verdict.PASSED, Verdict.WRONG] * 3
+    assert said == [Verdict.PASSED, Verdict.WRONG] * 3, messages

@@ -9,7 +9,7 @@ from kernelsmith.domain.task import Task
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backends.null import NullBackend, NullLane
 from kernelsmith.evaluate.harness import judge
-from kernelsmith.evaluate.measure import _Sample, _slow_parts
+from kernelsmith.evaluate.measure import _Part, _Sample, _slow_parts
 from kernelsmith.evaluate.settings import effort
 
 LONG_US = 1e6
@@ -73,6 +73,10 @@ def a_sample(us):
     return _Sample(disturbance=0.0, baseline_us=us, candidate_us=us, faults=0)
 
 
+def a_part(us, baseline_us=120.0):
+    return _Part(share=0.1, us=us, baseline_us=baseline_us)
+
+
 @pytest.mark.parametrize(
     ("parts", "accused"),
     [
@@ -85,9 +89,14 @@ def a_sample(us):
 )
 def test_few_launches_that_take_as_long_as_all_accuse_if_most_of_them_do(parts, accused):
     timed = [a_sample(10.0)] * 3
-    assert bool(_slow_parts([(0.1, us) for us in parts], timed, 100)) is accused
+    assert bool(_slow_parts([a_part(us) for us in parts], timed, 100)) is accused
+
+
+def test_nobody_is_accused_of_a_cold_start_that_the_baseline_has_as_well():
+    timed = [a_sample(10.0)] * 3
+    assert _slow_parts([a_part(900.0, baseline_us=600.0)] * 8, timed, 100) == []
 
 
 def test_batches_too_short_for_the_clock_accuse_nobody():
-    assert _slow_parts([(0.1, 300.0)] * 8, [a_sample(10.0)], 30) == []
-    assert _slow_parts([(0.1, 300.0)] * 8, [], 30) == []
+    assert _slow_parts([a_part(300.0)] * 8, [a_sample(10.0)], 30) == []
+    assert _slow_parts([a_part(300.0)] * 8, [], 30) == []

@@ -74,6 +74,15 @@ class _Sides:
         self.candidate.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A few launches of a batch whose inputs all lie there: their share of it, and microseconds."""
+
+    share: float
+    us: float
+    baseline_us: float
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class _Sample:
     disturbance: float
@@ -166,7 +175,7 @@ class Stopwatch:
         wanted = self._settings.stop.min_samples
         quiet: list[_Sample] = []
         disturbed: list[_Sample] = []
-        parts: list[tuple[float, float]] = []
+        parts: list[_Part] = []
         patience, warmed = 2 * wanted, 0
         doubted = False
         while plan or not doubted:
@@ -182,7 +191,7 @@ class Stopwatch:
                 self._watch(sides.candidate, sets)
                 plan = self._look_closer(plan)
             elif what == "part":
-                parts.append(self._part(sides.candidate, sets, idle_us))
+                parts.append(self._part(sides, sets, idle_us))
             else:
                 sample = self._turn(sides, sets, idle_us)
                 if what == "warm":
@@ -283,20 +292,24 @@ class Stopwatch:
             lane.release(launches)
         self._oracle.release()
 
-    def _part(self, lane: Lane, sets: Sequence[InputSet], idle_us: float) -> tuple[float, float]:
-        """Time a few launches while inputs for many lie there: their share, and microseconds."""
-        first, order = self._order(sets)
-        self._lead_in(lane, sets, first, order)
-        share = self._rng.randint(1, max(1, len(order) // 8)) / len(order)
-        order = order[: round(share * len(order))]
-        launches = lane.run(order)
-        self._spot_check(lane, launches, sets, order)
-        lane.release(launches)
+    def _part(self, sides: _Sides, sets: Sequence[InputSet], idle_us: float) -> _Part:
+        """Time a few launches of each side while inputs for many lie there."""
+        first, whole = self._order(sets)
+        share = self._rng.randint(1, max(1, len(whole) // 8)) / len(whole)
+        order = whole[: round(share * len(whole))]
+        took: list[float] = []
+        for lane in (sides.candidate, sides.baseline):
+            self._lead_in(lane, sets, first, whole)
+            launches = lane.run(order)
+            if lane is sides.candidate:
+                self._spot_check(lane, launches, sets, order)
+            lane.release(launches)
+            took.append(launches.elapsed_us - launches.waited_us - idle_us)
         self._oracle.release()
-        return share, launches.elapsed_us - launches.waited_us - idle_us
+        return _Part(share=share, us=took[0], baseline_us=took[1])
 
     def _more_parts(
-        self, parts: Sequence[tuple[float, float]], timed: Sequence[_Sample], count: int
+        self, parts: Sequence[_Part], timed: Sequence[_Sample], count: int
     ) -> list[str]:
         """Where few launches seem slow: more of them, mixed with timed ones as at first."""
         if not _slow_parts(parts, timed, count):
@@ -371,20 +384,22 @@ class Stopwatch:
         return sets
 
 
-def _slow_parts(
-    parts: Sequence[tuple[float, float]], timed: Sequence[_Sample], count: int
-) -> list[float]:
+def _slow_parts(parts: Sequence[_Part], timed: Sequence[_Sample], count: int) -> list[float]:
     """Microseconds of the parts that took too long, where most of them did; else none.
 
     An eighth of the launches takes about an eighth of the time, unless all were computed. Whoever
     computes every input that lies there in its first launch shares out what each launch costs,
-    which no caller outside of a benchmark would ever see. Batches so short that the first launch's
-    cold start counts are not judged.
+    which no caller outside of a benchmark would ever see. What a cold start costs on this machine,
+    the baseline's parts show, which nobody accuses. Batches so short that it counts most are not
+    judged.
     """
     whole_us = _whole_us(timed, count)
     if whole_us < _JUDGED_FROM_US:
         return []
-    slow = [us for share, us in parts if us - _COLD_US > (share + _LEEWAY) * whole_us]
+    whole = statistics.median(each.baseline_us for each in timed) * count
+    cold_us = statistics.median([each.baseline_us - each.share * whole for each in parts] or [0.0])
+    allowed_us = max(cold_us, _COLD_US)
+    slow = [each.us for each in parts if each.us - allowed_us > (each.share + _LEEWAY) * whole_us]
     return slow if len(slow) >= 2 and 2 * len(slow) > len(parts) else []
 
 
