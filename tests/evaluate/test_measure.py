@@ -84,6 +84,7 @@ def a_part(us, baseline_us=120.0):
         ([120.0, 130.0], False),
         ([900.0, 950.0, *[120.0] * 6], False),  # it was the machine's doing
         ([900.0] * 8, True),
+        ([900.0] * 5 + [120.0] * 3, False),
         ([900.0], False),
     ],
 )

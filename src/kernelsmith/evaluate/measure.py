@@ -38,6 +38,8 @@ _COLD_US = 150.0
 """What a first launch may take longer than the next ones."""
 _LEEWAY = 0.45
 """Share of a whole batch that a few launches may take beyond their own share."""
+_MOST = 0.75
+"""Of the parts must be slow: those of who reads ahead are, a busy machine makes some of them so."""
 _MORE_PARTS = 6
 """Few launches of a batch that are looked at again before anyone is accused."""
 _FEW_BYTES = 32 << 20
@@ -297,16 +299,17 @@ class Stopwatch:
         first, whole = self._order(sets)
         share = self._rng.randint(1, max(1, len(whole) // 8)) / len(whole)
         order = whole[: round(share * len(whole))]
-        took: list[float] = []
-        for lane in (sides.candidate, sides.baseline):
+        took: dict[bool, float] = {}
+        for is_candidate in self._rng.sample((True, False), 2):
+            lane = sides.candidate if is_candidate else sides.baseline
             self._lead_in(lane, sets, first, whole)
             launches = lane.run(order)
-            if lane is sides.candidate:
+            if is_candidate:
                 self._spot_check(lane, launches, sets, order)
             lane.release(launches)
-            took.append(launches.elapsed_us - launches.waited_us - idle_us)
+            took[is_candidate] = launches.elapsed_us - launches.waited_us - idle_us
         self._oracle.release()
-        return _Part(share=share, us=took[0], baseline_us=took[1])
+        return _Part(share=share, us=took[True], baseline_us=took[False])
 
     def _more_parts(
         self, parts: Sequence[_Part], timed: Sequence[_Sample], count: int
@@ -385,7 +388,7 @@ class Stopwatch:
 
 
 def _slow_parts(parts: Sequence[_Part], timed: Sequence[_Sample], count: int) -> list[float]:
-    """Microseconds of the parts that took too long, where most of them did; else none.
+    """Microseconds of the parts that took too long, where nearly all of them did; else none.
 
     An eighth of the launches takes about an eighth of the time, unless all were computed. Whoever
     computes every input that lies there in its first launch shares out what each launch costs,
@@ -400,7 +403,7 @@ def _slow_parts(parts: Sequence[_Part], timed: Sequence[_Sample], count: int) ->
     cold_us = statistics.median([each.baseline_us - each.share * whole for each in parts] or [0.0])
     allowed_us = max(cold_us, _COLD_US)
     slow = [each.us for each in parts if each.us - allowed_us > (each.share + _LEEWAY) * whole_us]
-    return slow if len(slow) >= 2 and 2 * len(slow) > len(parts) else []
+    return slow if len(slow) >= 2 and len(slow) > _MOST * len(parts) else []
 
 
 def _whole_us(timed: Sequence[_Sample], count: int) -> float:

@@ -176,7 +176,7 @@ def test_little_own_code_is_labelled_trivial(judged):
 import torch
 class Model(torch.nn.Module):
     def forward(self, x):
-        for _ in range(4):
+        for _ in range(6):
             x = torch.sin(torch.exp(torch.tanh(x)))
         return torch.softmax(x, -1) + 1
 def get_inputs():
@@ -187,10 +187,10 @@ def get_inputs():
 import torch
 from kernelsmith.kernels import cpp
 lib = cpp('''extern "C" void inc(float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = y[i] + 1.0f; }''', flags=("-O0",))  # a tenth of it all
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] + 1.0f; }''', flags=("-O0",))  # some of it
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        for _ in range(4):
+        for _ in range(6):
             x = torch.sin(torch.exp(torch.tanh(x)))
         y = torch.softmax(x, -1)
         lib.inc(y, y.numel())
