@@ -28,6 +28,8 @@ from benchmarks.rules_seed import NOTHING, seeded
 from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
+from kernelsmith.propose.rules.compiler import nursery
+from kernelsmith.propose.rules.compiler.capture import environment
 from kernelsmith.propose.rules.families import Begun, Families, Finder, FindFamilies
 
 _RULES = ROOT / "src" / "kernelsmith" / "propose" / "rules"
@@ -221,10 +223,12 @@ def captured(
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "families")
         lock = str(how.lock) if how.lock else ""
+        # All of them ask one process that has the compiler loaded.
+        address = nursery.address(environment(folder), gpu=how.backend != "cpu")
         done = bounded(
             "benchmarks.rules_capture",
             [str(chosen.path), how.backend, how.options, lock, str(out)],
-            limit_s=limit_s, stop=stop,
+            limit_s=limit_s, stop=stop, more={nursery.ADDRESS: address},
         )  # fmt: skip
         if done.error or not out.is_file():
             return None, done

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 
 from benchmarks.report import ROOT, without_paths
+from kernelsmith.propose.rules.compiler.nursery import Ended
 
 _LOOK_S = 0.5
 """How often it is looked whether to stop."""
@@ -28,14 +30,18 @@ class Done:
 
 
 def bounded(
-    module: str, arguments: Sequence[str], *, limit_s: float, stop: Event | None = None
-) -> Done:
-    """Run one of our modules, until it ends, the time is up, or another thread says stop."""
+    module: str, arguments: Sequence[str], *, limit_s: float, stop: Event | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Done:  # fmt: skip
+    """Run one of our modules, until it ends, the time is up, or another thread says stop.
+
+    ``more`` is added to its environment.
+    """
     path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], cwd=ROOT, process_group=0, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)},
+        env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)} | dict(more),
     )  # fmt: skip
     begun = time.monotonic()
     said: tuple[str, str] | None = None
@@ -53,6 +59,16 @@ def bounded(
         tail = " | ".join(errors.strip().splitlines()[-2:]) or f"exit {process.returncode}"
         return Done(output=output, error=without_paths(tail))
     return Done(output=output, error="")
+
+
+def done_by(ended: Ended, limit_s: float) -> Done:
+    """The same of a process that a nursery forked."""
+    if ended.status is None:
+        return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+    if ended.status:
+        tail = " | ".join(ended.said.strip().splitlines()[-2:]) or f"exit {ended.status}"
+        return Done(output="", error=without_paths(tail))
+    return Done(output="", error="")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

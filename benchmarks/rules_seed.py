@@ -17,13 +17,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from benchmarks.report import ROOT
 from benchmarks.rules_compiled import OURS
-from benchmarks.rules_process import Done, bounded
+from benchmarks.rules_process import Done, done_by
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.bench.compiled import compiling
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.evaluate.sandbox.channel import FILES_BYTES
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
+from kernelsmith.propose.rules.compiler import nursery
 
 NOTHING = b"{}"
 """No files."""
@@ -54,9 +56,19 @@ def seeded(
             "beside": beside,
             "cache": folder + "/triton", "out": str(out),
         }  # fmt: skip
-        done = bounded("benchmarks.rules_seed", [json.dumps(asked)], limit_s=limit_s, stop=stop)
+        ended = nursery.run(
+            "benchmarks.rules_seed", [json.dumps(asked)], folder=Path(folder),
+            environment=_environment(), gpu=backend != "cpu", timeout_s=limit_s, stop=stop,
+        )  # fmt: skip
+        done = done_by(ended, limit_s)
         whole = not done.error and out.is_file()
         return out.read_bytes() if whole else NOTHING, done
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    kept = {name: said for name, said in os.environ.items() if name != "CXX"}
+    return kept | {"PYTHONPATH": path.rstrip(os.pathsep), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 def files_in(folder: Path) -> dict[str, str]:

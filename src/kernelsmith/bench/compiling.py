@@ -24,7 +24,7 @@ from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Zygote
 from kernelsmith.evaluate.values import Setup
 
-_COMPILER = "kernelsmith.bench.parts.compiler"
+_COMPILER = "kernelsmith.propose.rules.compiler.loading"
 _ENVIRONMENT = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """Read when the compiler is loaded; its pool of processes would be forked along."""
 _LIMITS = Limits(memory_bytes=12 << 30, scratch_bytes=1 << 30, threads=256, open_files=1024)

@@ -2,17 +2,14 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from kernelsmith.domain.task import Scalar, Task, Workload
+from kernelsmith.propose.rules.compiler import nursery
 from kernelsmith.propose.rules.compiler.call import Argument, Constant
 
 Device = Literal["cuda", "cpu"]
@@ -154,22 +151,17 @@ def capture_all(
         for each in requests
     ]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="kernelsmith-capture-") as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kernelsmith.propose.rules.compiler.child"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            cwd=folder, env=_environment(folder), start_new_session=True,
+        Path(folder, nursery.ASKED).write_text(json.dumps(messages))
+        ended = nursery.run(
+            "kernelsmith.propose.rules.compiler.child", (), folder=Path(folder),
+            environment=environment(folder), gpu=device == "cuda", timeout_s=timeout_s,
         )  # fmt: skip
-        missing = "torch's compiler ended early"
-        try:
-            out, said = process.communicate(json.dumps(messages), timeout=timeout_s)
-            missing += (
-                f": {([f'status {process.returncode}', *said.strip().splitlines()])[-1][:200]}"
-            )
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            out, _ = process.communicate()
+        said = [f"status {ended.status}", *ended.said.strip().splitlines()]
+        missing = f"torch's compiler ended early: {said[-1][:200]}"
+        if ended.status is None:
             missing = f"torch's compiler took more than {timeout_s:.0f} s"
+        replied = Path(folder, nursery.REPLIED)
+        out = replied.read_text() if replied.exists() else ""
     replies = [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
     found = [from_reply(each) for each in replies]
     return [*found, *[Skipped(reason=missing)] * (len(requests) - len(found))]
@@ -189,7 +181,7 @@ def from_reply(reply: dict[str, object]) -> Captured | Skipped:
     return _captured(reply)
 
 
-def _environment(folder: str) -> dict[str, str]:
+def environment(folder: str) -> dict[str, str]:
     """Nothing is read from earlier compilations, and nothing stays behind."""
     kept = {
         k: v for k, v in os.environ.items() if not k.startswith(("TORCHINDUCTOR", "TORCH_LOGS"))
