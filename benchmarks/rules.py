@@ -293,13 +293,13 @@ def _judge(
     tasks: list[Chosen], store: Store, ledger: Ledger, args: argparse.Namespace,
     modes: tuple[str, ...], *, until: float,
 ) -> None:  # fmt: skip
-    settings = {"effort": args.effort, "backend": args.backend, "compiles": bool(modes)}
     todo = [each for each in tasks if each.key not in ledger]
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         judges: Queue[RemoteRules] = Queue()
         for _ in range(args.judges):
-            judges.put(rules := opened.enter_context(RemoteRules(**settings)))
+            rules = RemoteRules(effort=args.effort, backend=args.backend, compiles=bool(modes))
+            judges.put(opened.enter_context(rules))
             if todo:
                 rules.begin()
         how = asking(args, modes, until=until, seeds=args.seeds or folder)

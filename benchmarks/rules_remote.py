@@ -20,6 +20,10 @@ class RemoteRules(RemoteJudge):
     _waiting = b""
     """Read, and not answered yet."""
 
+    def __init__(self, *, effort: str, backend: str, compiles: bool = False) -> None:
+        super().__init__(effort=effort, backend=backend)
+        self._asked = json.dumps(json.loads(self._asked) | {"compiles": compiles})
+
     def begin(self) -> None:
         """Start it now, so that it is there when it is first asked."""
         if self._process is None:
