@@ -56,6 +56,10 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these, e.g. level1/23")
     parser.add_argument(
+        "--without", nargs="+", metavar="KEY", default=(),
+        help="not these: what needs the device alone keeps all others waiting",
+    )  # fmt: skip
+    parser.add_argument(
         "--evaluations", type=int, default=5, metavar="N",
         help="per task (5); 0: torch.compile alone",
     )  # fmt: skip
@@ -116,6 +120,7 @@ def chosen_by(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list
         tasks = of_kernelbench(args.kernelbench, levels, parity=args.parity, sample=args.sample)
     if args.only:
         tasks = [each for each in tasks if each.key in args.only]
+    tasks = [each for each in tasks if each.key not in args.without]
     if not tasks:
         parser.error("there is no such task")
     return tasks

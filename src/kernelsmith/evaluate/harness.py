@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 
 from kernelsmith import __version__
@@ -153,7 +153,8 @@ class Judge:
         """Check and time; where memory was short beside others, once more without them."""
         beside = False
         try:
-            with self._staying() as beside:
+            with ExitStack() as stay:
+                beside = self._enter(stay, findings)
                 return self._checked_and_timed(candidate, baseline, findings)
         except (ProgramFailed, UsageError) as failed:
             if not beside or not lacks_memory(str(failed)):
@@ -161,13 +162,17 @@ class Judge:
         findings.labels.clear()
         findings.accuracy.clear()
         findings.rooflines.clear()
-        with self._staying(alone=True):
+        with ExitStack() as stay:
+            self._enter(stay, findings, alone=True)
             return self._checked_and_timed(candidate, baseline, findings)
 
-    def _staying(self, *, alone: bool = False) -> AbstractContextManager[bool]:
+    def _enter(self, stay: ExitStack, findings: _Findings, *, alone: bool = False) -> bool:
         """Have room on the device; a backend may know how many can at a time."""
         staying = getattr(self._backend, "staying", None)
-        return nullcontext(False) if staying is None else staying(self._oracle, alone=alone)
+        if staying is None:
+            return False
+        with findings.spent.on("room"):
+            return bool(stay.enter_context(staying(self._oracle, alone=alone)))
 
     def _checked_and_timed(
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
