@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
 from kernelsmith import __version__
