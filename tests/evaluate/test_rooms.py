@@ -17,9 +17,12 @@ def rooms(tmp_path):
     return Rooms("a device", tmp_path)
 
 
-def begun(rooms: Rooms, count: int, entered: list[str], name: str, leave: threading.Event):
+def begun(
+    rooms: Rooms, count: int, entered: list[str], name: str, leave: threading.Event, *,
+    patience_s: float = 0.0,
+):  # fmt: skip
     def enter() -> None:
-        with rooms.taken(count):
+        with rooms.taken(count, patience_s=patience_s):
             entered.append(name)
             leave.wait(20)
 
@@ -52,7 +55,23 @@ def test_whoever_fits_enters_and_whoever_does_not_waits_for_those_who_leave(room
         thread.join()
 
 
-def test_a_large_one_at_the_door_is_not_passed_by_small_ones(rooms):
+def test_a_large_one_lets_small_ones_pass_while_it_is_patient(rooms):
+    entered: list[str] = []
+    leave, done = threading.Event(), threading.Event()
+    threads = [begun(rooms, 2, entered, "first", leave)]
+    assert until(lambda: entered == ["first"])
+    threads.append(begun(rooms, ROOMS, entered, "large", done, patience_s=20.0))
+    time.sleep(0.2)
+    threads.append(begun(rooms, 1, entered, "small", leave))
+    assert until(lambda: entered == ["first", "small"])
+    leave.set()
+    assert until(lambda: entered == ["first", "small", "large"])
+    done.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_large_one_that_is_out_of_patience_is_not_passed_by_small_ones(rooms):
     entered: list[str] = []
     leave, done = threading.Event(), threading.Event()
     threads = [begun(rooms, 2, entered, "first", leave)]
@@ -93,7 +112,7 @@ def test_nobody_gets_none_or_more_than_there_are(rooms, count):
 
 
 @pytest.mark.parametrize(
-    ("needed", "count"), [(0, 1), (GIGA, 1), (11 * GIGA, 2), (110 * GIGA, None)]
+    ("needed", "count"), [(0, 1), (GIGA, 1), (11 * GIGA, 2), (110 * GIGA, 13), (130 * GIGA, None)]
 )
 def test_rooms_are_counted_in_bytes(needed, count):
     assert rooms_for(needed, 140 * GIGA) == count

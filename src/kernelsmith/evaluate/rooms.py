@@ -15,11 +15,18 @@ from pathlib import Path
 
 from kernelsmith.evaluate.exclusive import lock_file
 
-ROOMS = 12
+ROOMS = 17
+"""One more than there would be: what a judgement takes is counted as if all of it were there at
+once, and two hardly ever have their fullest moment together (with twelve rooms, 50 to 67 of 140 GB
+were in use). Who finds no memory all the same is judged again, alone."""
+LARGEST = 14
+"""Rooms that one may have beside others."""
 PART = 1 / 16
-"""Of the device's memory in each room; the rest is for contexts, and for what torch's compiler is
-asked meanwhile."""
+"""Of the device's memory in each room."""
 _LOOK_S = 0.02
+_PATIENCE_S = 20.0
+"""How long one who needs many rooms lets others pass who need few: while it stands at the door,
+rooms stay empty until there are enough."""
 
 
 class Rooms:
@@ -32,28 +39,37 @@ class Rooms:
         self._rooms = [where / f"{name}.room{number}" for number in range(ROOMS)]
 
     @contextmanager
-    def taken(self, count: int) -> Iterator[None]:
-        """Hold so many of them; whoever is at the door gets all that it needs before the next."""
+    def taken(self, count: int, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+        """Hold so many of them. Who fits goes first; who waited for long is not passed any more."""
         if not 1 <= count <= ROOMS:
             raise ValueError(f"there are {ROOMS} rooms; {count} were asked for")
         with ExitStack() as held:
-            with ExitStack() as at_the_door:
-                fcntl.flock(_opened(self._door, at_the_door), fcntl.LOCK_EX)
-                taken: set[Path] = set()
-                while True:
-                    for room in self._rooms:
-                        if len(taken) < count and room not in taken and _entered(room, held):
-                            taken.add(room)
-                    if len(taken) == count:
-                        break
-                    time.sleep(_LOOK_S)
+            until = time.monotonic() + patience_s
+            while not self._entered_all(count, until, held):
+                time.sleep(_LOOK_S)
             yield
+
+    def _entered_all(self, count: int, until: float, held: ExitStack) -> bool:
+        """Take so many rooms that are free, or none of them; at the door, wait for them."""
+        with ExitStack() as tried, ExitStack() as at_the_door:
+            fcntl.flock(_opened(self._door, at_the_door), fcntl.LOCK_EX)
+            taken: set[Path] = set()
+            while True:
+                for room in self._rooms:
+                    if len(taken) < count and room not in taken and _entered(room, tried):
+                        taken.add(room)
+                if len(taken) == count:
+                    held.push(tried.pop_all())
+                    return True
+                if time.monotonic() < until:
+                    return False
+                time.sleep(_LOOK_S)
 
 
 def rooms_for(needed: int, total: int) -> int | None:
-    """How many rooms hold so many bytes; none where all of them do not."""
+    """How many rooms hold so many bytes; none where that is too much to be beside others."""
     count = max(1, -(-needed // max(1, int(PART * total))))
-    return count if count <= ROOMS else None
+    return count if count <= LARGEST else None
 
 
 def _opened(path: Path, until: ExitStack) -> int:

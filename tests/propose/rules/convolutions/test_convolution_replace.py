@@ -12,6 +12,7 @@ from kernelsmith.propose.rules.convolutions.replace import (
     convolution_seeds,
     convolution_sites,
     convolved,
+    exact_sites,
 )
 
 torch = pytest.importorskip("torch")
@@ -111,9 +112,35 @@ def test_convolutions_as_they_come_are_right(pool, seed):
 ])  # fmt: skip
 def test_what_would_leave_tensor_cores_idle_is_left_to_the_library(call):
     assert convolution_sites(call) == ()
-    assert convolution_parameters(call) == ()
+    assert all("packed" not in each.choices for each in convolution_parameters(call))
     assert convolution_seeds(call) == ()
     assert convolved(call, OWN) is call
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_library_can_be_asked_for_float32(turned):
+    call = a_call((1, 8, 9, 9), (8, 8, 3, 3), transposed=turned, stride=2, padding=1)
+    (chosen,) = (each for each in convolution_parameters(call) if each.name == "convolution")
+    assert chosen.safe == "float32"
+    (step,) = convolved(call, {**OWN, "convolution": "float32"}).steps
+    operator = getattr(torch.ops.aten, step.target.split(".")[3]).default
+    given = dict(
+        zip([each.name for each in operator._schema.arguments], step.operands, strict=True)
+    )
+    listed = {name: each for name, each in given.items() if isinstance(each, Listed)}
+    wanted = dict(call.steps[0].keywords)
+    assert listed == {name: wanted[name] for name in listed}
+    assert set(listed) == {"padding", "stride", "dilation", *(["output_padding"] if turned else [])}
+    assert (given["groups"], given["allow_tf32"]) == (1, False)
+    assert [given["self"], given["weight"]] == [Named(name="x"), Named(name="w")]
+
+
+def test_one_channel_a_group_and_halves_are_nothing_that_tf32_concerns():
+    alone = a_call((1, 16, 9, 9), (16, 1, 3, 3), groups=16)
+    assert convolution_parameters(alone) == ()
+    call = a_call((1, 8, 9, 9), (8, 8, 3, 3))
+    halves = tuple(replace(each, dtype="float16") for each in call.arguments)
+    assert exact_sites(replace(call, arguments=halves)) == ()
 
 
 def test_the_librarys_choice_changes_nothing():

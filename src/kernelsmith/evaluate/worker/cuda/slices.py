@@ -1,12 +1,14 @@
 """Float64 answers for tasks that the device cannot hold twice over: in slices, or on the host."""
 
 import copy
+from contextlib import nullcontext
 
 import torch
 
 from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.worker.answers import Case, Run, double_by_default
 from kernelsmith.evaluate.worker.closeness import close
+from kernelsmith.evaluate.worker.cuda.convolutions import ByProducts
 from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import unflatten
 
@@ -22,6 +24,11 @@ class DeviceCase(Case):
     """Whether others use the device meanwhile. They wait for who times and, where it is in the
     middle of an answer, for who checks; slices and the host take minutes where the device takes a
     second."""
+
+    def call(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> object:
+        """Run once; in float64 without the library's convolutions, which are slow at that."""
+        with ByProducts() if double else nullcontext():
+            return super().call(chosen, leaves, double=double)
 
     def free_bytes(self) -> int:
         """What could be allocated now."""

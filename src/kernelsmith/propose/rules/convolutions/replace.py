@@ -1,7 +1,11 @@
-"""Library convolutions of a call, replaced by the kernels of the kind ``packed``.
+"""Library convolutions of a call: replaced by kernels of the kind ``packed``, or asked for float32.
 
 Convolutions of one form share their kernels; sizes and layouts are passed. Where a call has too
 many forms to be compiled in reasonable time, the largest are taken.
+
+Both the library and ``packed`` compute float32 convolutions in TF32, as torch allows by default.
+Whether the library does so depends on sizes and layouts, and the layout is what the compiler
+changes: a task can be exact where its compiled form is not. Then the library is asked for float32.
 """
 
 from dataclasses import dataclass, replace
@@ -17,6 +21,7 @@ from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.products.tensors import Tensor, Tensors
 from kernelsmith.propose.rules.space import Parameter, Parameters
 
+FLOAT32 = "float32"
 _MOST_FORMS = 6
 _FEW = 16
 """Channels on either side below which tensor cores would be mostly idle, unless neighbours along a
@@ -51,14 +56,36 @@ def convolution_sites(call: Call) -> tuple[Site, ...]:
     return tuple(each for each in sites if each.form in taken)
 
 
+def exact_sites(call: Call) -> tuple[int, ...]:
+    """Steps that the library may compute in TF32, and could compute in float32."""
+    tensors, sites = Tensors(call), []
+    for at, step in enumerate(call.steps):
+        if isinstance(step, Library) and step.target == "torch.convolution":
+            x = tensors.of(step.operands[0]) if len(step.operands) == 2 else None
+            given = dict(step.keywords)
+            plain = given.get("bias") is None and isinstance(given.get("transposed"), bool)
+            # Those of one channel a group are not the library's that knows TF32.
+            if x is not None and x.dtype == "float32" and plain and given["groups"] != x.shape[1]:
+                sites.append(at)
+        tensors.follow(step)
+    return tuple(sites)
+
+
 def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
     """What can be chosen about a call's convolutions; empty where it has none."""
-    if not convolution_sites(call):
+    sites, exact = convolution_sites(call), exact_sites(call)
+    if not sites and not exact:
         return ()
+    choices = ("library", *(("packed",) if sites else ()), *((FLOAT32,) if exact else ()))
+    chosen = Parameter(
+        name="convolution", choices=choices, default="library", ordered=False,
+        safe=FLOAT32 if exact else None,
+        why="whose convolutions: the library's, or products over copies with channels side by side",
+    )  # fmt: skip
+    if not sites:
+        return (chosen,)
     return (
-        Parameter(name="convolution", choices=("library", "packed"), default="library",
-                  why="whose convolutions: the library's, or products over copies with channels "
-                  "side by side", ordered=False),
+        chosen,
         Parameter(name="convolution_tile", choices=_TILES, default=_TILES[0],
                   why="pixels by channels of a program", ordered=False),
         Parameter(name="convolution_stages", choices=("2", "3", "4", "5"), default="4",
@@ -76,6 +103,8 @@ def convolution_seeds(call: Call) -> tuple[tuple[tuple[str, str], ...], ...]:
 
 def convolved(call: Call, chosen: Parameters) -> Call:
     """The call with its convolutions as chosen; itself where they are left to the library."""
+    if chosen["convolution"] == FLOAT32:
+        return _in_float32(call)
     sites = convolution_sites(call) if chosen["convolution"] == "packed" else ()
     if not sites:
         return call
@@ -95,6 +124,22 @@ def convolved(call: Call, chosen: Parameters) -> Call:
     prelude = "\n\n\n".join([*([call.prelude] if call.prelude else []), *texts])
     conditions = (*call.conditions, ("torch.backends.cudnn.allow_tf32", "True"))
     return replace(call, steps=tuple(steps), prelude=prelude, conditions=conditions)
+
+
+def _in_float32(call: Call) -> Call:
+    """The same convolutions of the library, without leave to round what they multiply."""
+    steps = list(call.steps)
+    for at in exact_sites(call):
+        step = steps[at]
+        assert isinstance(step, Library)
+        given = dict(step.keywords)
+        turned = given["transposed"] is True
+        names = ["padding", *(["output_padding"] if turned else []), "stride", "dilation", "groups"]
+        # Last: no measuring of variants, any order of sums, and no TF32.
+        operands = (*step.operands, *(given[name] for name in names), False, False, False)
+        target = f"torch.ops.aten.cudnn_convolution{'_transpose' if turned else ''}.default"
+        steps[at] = replace(step, target=target, operands=operands, keywords=())
+    return replace(call, steps=tuple(steps))
 
 
 def _function(form: Convolution, chosen: Parameters, name: str) -> str:

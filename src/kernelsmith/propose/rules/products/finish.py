@@ -80,6 +80,8 @@ def flat_finish_lines(product: Product, bias: Bias | None, epilogue: Epilogue | 
 
 
 def _biased(bias: Bias, axes: tuple[str, str, str], mask: str) -> list[str]:
+    if not any(bias.strides):
+        mask = ""  # one number for all, where a mask of many has no place
     other = ", other=0.0" if mask else ""
     lines = [] if bias.alpha == 1 else [f"value = value * {bias.alpha!r}"]
     beta = "" if bias.beta == 1 else f"{bias.beta!r} * "
