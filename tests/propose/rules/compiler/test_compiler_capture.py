@@ -49,6 +49,15 @@ class Model(nn.Module):
 def get_inputs():
     return [[torch.randn(2, 4), {"a": torch.randn(2, 4)}]]
 ''',
+    "warns": HEAD + '''
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.InstanceNorm2d(7)
+
+    def forward(self, x):
+        return self.norm(x[None, None]) + 1
+''' + ONE,
     "breaks": HEAD + '''
 class Model(nn.Module):
     def forward(self, x):
@@ -162,6 +171,9 @@ class TestCapture:
     def test_the_text_stops_before_anything_is_built(self, found):
         assert "def call(" in found["modules"].code
         assert "cpp_pybinding" in found["modules"].code
+
+    def test_a_warning_on_the_way_breaks_nothing(self, found):
+        assert paths(found["warns"]) == ["x"]
 
     def test_a_graph_break_is_skipped_in_one_line(self, found):
         assert isinstance(found["breaks"], Skipped)
