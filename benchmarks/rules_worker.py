@@ -42,6 +42,8 @@ from kernelsmith.run.start import JOURNAL, Judges, start
 
 _TIMEOUT_S = 90.0
 """What a request may take; without others 30 s are enough."""
+_FEW = 5
+"""Evaluations up to which each is asked for with as many verdicts known as possible."""
 Send = Callable[[dict[str, Any]], None]
 
 
@@ -106,6 +108,8 @@ class Worker:
             backend=self.backend.name, effort=self._asked["effort"],
             confirm_effort=self._asked["effort"], seed=asked["seed"],
             budget=Budget(steps=asked["evaluations"], seconds=asked["seconds"]),
+            # The third of three can only mend what was wrong if it is asked for after the first.
+            concurrency=2 if asked["evaluations"] <= _FEW else RunConfig().concurrency,
             remeasure=Remeasure(
                 champions=False, gain=False, final=asked["final"], rivals=asked["rivals"]
             ),
@@ -190,8 +194,9 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["labels"] = {each.name.value: without_paths(each.reason) for each in found.labels}
     if found.spent:
         said["spent"] = _stages(found.spent)
-    if seconds := dict(found.device_log).get("seconds"):
-        said["timing"] = seconds
+    for kept, name in (("timing", "seconds"), ("asked", "asked")):
+        if seconds := dict(found.device_log).get(name):
+            said[kept] = seconds
     if found.coverage is not None:
         said["own"] = round(found.coverage.own, 3)
     if found.timing is not None:

@@ -17,6 +17,7 @@ from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
 from kernelsmith.evaluate.rooms import PART, rooms_for
 from kernelsmith.evaluate.sandbox.child import Child, Way
+from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
@@ -105,6 +106,7 @@ class DeviceOracle(Oracle):
     """The device, while others may use it, too."""
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
+        self._asked = Spent()
         super().__init__(child, task, threads=threads)
         self._arena: ArenaView | None = None
         self._needs: dict[str, tuple[int, int | None]] = {}
@@ -125,6 +127,11 @@ class DeviceOracle(Oracle):
         """How many launches make a batch, by workload and the baseline's source."""
         self.room = 1 << 30
         """Bytes of input that are arranged at once."""
+
+    def asked(self) -> str:
+        """Seconds by question since this was last looked at: where a judgement's time went."""
+        spent, self._asked = self._asked, Spent()
+        return str(spent)
 
     @property
     def is_beside(self) -> bool:
@@ -375,9 +382,11 @@ class DeviceOracle(Oracle):
         self._ask({"do": "rest"})
 
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> dict[str, Any]:
-        self.make_way()
+        with self._asked.on("made way"):
+            self.make_way()
         try:
-            reply = super()._ask(message, fds)
+            with self._asked.on(str(message["do"])):
+                reply = super()._ask(message, fds)
         except UsageError as error:
             self._blame(message, str(error))
             raise

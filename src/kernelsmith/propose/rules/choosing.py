@@ -29,6 +29,8 @@ _WHO_WORKS = {"form", "option", "library", "layout", "product", "convolution"}
 """Parameters that say what is left to the library; all others are schedules."""
 _STARTS = 8
 """Untried starts that the model ranks beside them."""
+_EARLY = 4
+"""Briefs of a run that are starts, unless what they would go on from has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +105,13 @@ class Chooser:
             return self._beside_another()
         if parent.evaluation.verdict is not Verdict.PASSED:
             return self._mended(owner, parent)
-        if self._brief.number % 2 and len(self._known.trials) < guidance.ENOUGH:
+        early = self._brief.number < _EARLY
+        if (early or self._brief.number % 2) and len(self._known.trials) < guidance.ENOUGH:
             # Another start often gains more than another block size; take turns.
-            started = self._started(self._known.in_flight // 2, why="another start than the parent")
+            flying = self._known.in_flight
+            started = self._started(
+                flying if early else flying // 2, why="another start than the parent"
+            )
             if started is not None:
                 return started
         return self._near(owner, diagnosed(parent.evaluation, self._brief.device))
