@@ -25,7 +25,7 @@ def asked():
     count += 1
     return False
 torch.cuda.is_available = asked
-import kernelsmith.bench.parts.compiler
+import kernelsmith.propose.rules.compiler.loading
 print(count)
 torch.cuda.is_available()
 print(count)

@@ -9,13 +9,19 @@ from kernelsmith.kernels import cpp
 
 LIB = cpp(
     r"""
+#include <sched.h>
 #include <vector>
 extern "C" void run(const float* a, const float* b, float* c, int64_t m, int64_t k, int64_t n) {
   std::memset(c, 0, m * n * sizeof(float));
   #pragma omp parallel for num_threads(8) schedule(static, 1)
-  for (int64_t p = 0; p < k; p++)
-    for (int64_t i = 0; i < m; i++)
-      for (int64_t j = 0; j < n; j++) ((volatile float*)c)[i * n + j] += a[i * k + p] * b[p * n + j];
+  for (int64_t p = 0; p < k; p++) {
+    std::vector<float> row(n);
+    for (int64_t i = 0; i < m; i++) {
+      for (int64_t j = 0; j < n; j++) row[j] = ((volatile float*)c)[i * n + j] + a[i * k + p] * b[p * n + j];
+      if (i == 0) sched_yield();  // where cores are few, threads would never meet
+      for (int64_t j = 0; j < n; j++) ((volatile float*)c)[i * n + j] = row[j];
+    }
+  }
 }
 """
 )

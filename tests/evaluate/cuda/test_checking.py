@@ -101,7 +101,7 @@ def holds(context) -> bool:
     [
         ((GIGA,), (GIGA,), True),
         ((GIGA,), (12 * GIGA,), True),
-        ((12 * GIGA,), (12 * GIGA,), False),
+        ((14 * GIGA,), (14 * GIGA,), False),
         ((GIGA,), (40 * GIGA,), False),
         ((40 * GIGA,), (GIGA,), False),
         ((GIGA, 40 * GIGA), (GIGA,), False),
@@ -124,9 +124,9 @@ def test_whoever_times_has_the_device_alone(a_judge):
 
 def test_whoever_waits_for_the_clock_keeps_its_rooms(a_judge):
     waiting = a_judge()
-    with waiting.staying(Sized(12 * GIGA)), waiting.exclusive():
+    with waiting.staying(Sized(14 * GIGA)), waiting.exclusive():
         assert holds(a_judge().staying(known(Sized(GIGA))))
-        assert not holds(a_judge().staying(known(Sized(12 * GIGA))))
+        assert not holds(a_judge().staying(known(Sized(14 * GIGA))))
 
 
 def test_whoever_checks_knows_who_waits_to_time(a_judge):
