@@ -55,7 +55,7 @@ def asks(modules, tmp_path):
     def asked(*arguments: str, timeout_s: float = 60.0, stop=None, **more: str):
         path = os.pathsep.join([str(modules), os.environ.get("PYTHONPATH", "")])
         environment = os.environ | {"PYTHONPATH": path} | more
-        ended = run("asked_for", arguments, folder=tmp_path, environment=environment, gpu=False,
+        ended = run("asked_for", arguments, folder=tmp_path, environment=environment, gpu=True,
                     timeout_s=timeout_s, stop=stop)  # fmt: skip
         return ended, (tmp_path / REPLIED).read_text()
 
@@ -132,7 +132,7 @@ def test_who_hangs_up_ends_what_it_has_asked_for(asks, modules, tmp_path):
     asked = {"module": "asked_for", "arguments": ["sleep"], "folder": str(other),
              "environment": dict(environment)}  # fmt: skip
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.connect(nursery.address(environment, gpu=False))
+        line.connect(nursery.address(environment, gpu=True))
         line.sendall(json.dumps(asked).encode() + b"\n")
         replied = other / REPLIED
         assert until(lambda: replied.exists() and replied.read_text().endswith("\n"), 30)
