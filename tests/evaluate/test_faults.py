@@ -58,7 +58,7 @@ void eat() {
   std::vector<char*> all;
   for (;;) {
     char* p = new char[1 << 26];
-    for (long i = 0; i < 1 << 26; i += 4096) p[i] = 1;
+    for (long i = 0; i < 1 << 26; i += 1 << 16) p[i] = 1;
     all.push_back(p);
   }
 }
