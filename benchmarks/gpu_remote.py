@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.report import ROOT, without_paths
+from benchmarks.rules_process import environment
 
 _CLOSING_S = 30.0
 
@@ -20,12 +21,14 @@ _CLOSING_S = 30.0
 class RemoteJudge:
     """Starts when first asked, and again after it died or was stopped; its start is counted."""
 
+    _module = "benchmarks.gpu_worker"
+
     def __init__(
         self, *, effort: str, backend: str = "triton", settings: dict[str, object] | None = None,
-        gpu: dict[str, object] | None = None,
+        gpu: dict[str, object] | None = None, more: dict[str, object] | None = None,
     ) -> None:  # fmt: skip
         asked = {"effort": effort, "backend": backend, "settings": settings or {}, "gpu": gpu or {}}
-        self._asked = json.dumps(asked)
+        self._asked = json.dumps({**asked, **(more or {})})
         self._process: subprocess.Popen[bytes] | None = None
         self._errors = os.memfd_create("errors")
         self.device: dict[str, Any] | None = None
@@ -86,11 +89,10 @@ class RemoteJudge:
         os.close(self._errors)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.gpu_worker", self._asked],
+            [sys.executable, "-m", self._module, self._asked],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}, process_group=0,
+            env=environment(), process_group=0,
         )  # fmt: skip
         self.starts += 1
         return self._process

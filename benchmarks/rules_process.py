@@ -37,11 +37,10 @@ def bounded(
 
     ``more`` is added to its environment.
     """
-    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], cwd=ROOT, process_group=0, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)} | dict(more),
+        env=environment() | dict(more),
     )  # fmt: skip
     begun = time.monotonic()
     said: tuple[str, str] | None = None
@@ -49,26 +48,35 @@ def bounded(
         while said is None:
             left = limit_s - (time.monotonic() - begun)
             if left <= 0 or (stop is not None and stop.is_set()):
-                return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+                return _cut_short(limit_s)
             with suppress(subprocess.TimeoutExpired):
                 said = process.communicate(timeout=min(left, _LOOK_S))
     finally:
         _end(process)
     output, errors = said
-    if process.returncode:
-        tail = " | ".join(errors.strip().splitlines()[-2:]) or f"exit {process.returncode}"
-        return Done(output=output, error=without_paths(tail))
-    return Done(output=output, error="")
+    return _ended(process.returncode, errors, output=output)
 
 
 def done_by(ended: Ended, limit_s: float) -> Done:
     """The same of a process that a nursery forked."""
-    if ended.status is None:
-        return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
-    if ended.status:
-        tail = " | ".join(ended.said.strip().splitlines()[-2:]) or f"exit {ended.status}"
-        return Done(output="", error=without_paths(tail))
-    return Done(output="", error="")
+    return _cut_short(limit_s) if ended.status is None else _ended(ended.status, ended.said)
+
+
+def environment() -> dict[str, str]:
+    """Ours, with our own modules to be found."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}
+
+
+def _cut_short(limit_s: float) -> Done:
+    return Done(output="", error=f"cut short after {limit_s:.0f} s", cut_short=True)
+
+
+def _ended(status: int, errors: str, *, output: str = "") -> Done:
+    if not status:
+        return Done(output=output, error="")
+    tail = " | ".join(errors.strip().splitlines()[-2:]) or f"exit {status}"
+    return Done(output=output, error=without_paths(tail))
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -2,15 +2,13 @@
 
 import contextlib
 import json
-import os
 import subprocess
-import sys
 import time
 from types import TracebackType
 from typing import Any
 
 from benchmarks.gpu_remote import RemoteJudge
-from benchmarks.report import ROOT, without_paths
+from benchmarks.report import without_paths
 
 
 class RemoteRules(RemoteJudge):
@@ -21,8 +19,7 @@ class RemoteRules(RemoteJudge):
     """Read, and not answered yet."""
 
     def __init__(self, *, effort: str, backend: str, compiles: bool = False) -> None:
-        super().__init__(effort=effort, backend=backend)
-        self._asked = json.dumps(json.loads(self._asked) | {"compiles": compiles})
+        super().__init__(effort=effort, backend=backend, more={"compiles": compiles})
 
     def begin(self) -> None:
         """Start it now, so that it is there when it is first asked."""
@@ -63,15 +60,8 @@ class RemoteRules(RemoteJudge):
         super().__exit__(kind, error, trace)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", self._module, self._asked],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": path.rstrip(os.pathsep)}, process_group=0,
-        )  # fmt: skip
-        self.starts += 1
         self._waiting = b""
-        return self._process
+        return super()._start()
 
     def _line(self, process: subprocess.Popen[bytes], until: float) -> bytes | None:
         """The next whole line: several may have come at once."""

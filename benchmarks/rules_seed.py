@@ -17,9 +17,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from benchmarks.report import ROOT
 from benchmarks.rules_compiled import OURS
-from benchmarks.rules_process import Done, done_by
+from benchmarks.rules_process import Done, done_by, environment
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.bench.compiled import compiling
 from kernelsmith.domain.task import Task, Workload
@@ -66,9 +65,11 @@ def seeded(
 
 
 def _environment() -> dict[str, str]:
-    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    kept = {name: said for name, said in os.environ.items() if name != "CXX"}
-    return kept | {"PYTHONPATH": path.rstrip(os.pathsep), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    """What is read when the compiler is loaded, which is before the source can say so."""
+    ours = environment()
+    # Part of what names a graph in the caches, though no C++ is compiled: the judge's have none.
+    ours.pop("CXX", None)
+    return ours | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -140,11 +141,7 @@ def main() -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     asked = json.loads(sys.argv[1])
     os.environ["TRITON_CACHE_DIR"] = asked["cache"]
-    # Read when the compiler is loaded, which is before the source can say so.
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{asked['cache']}/inductor"
-    # Part of what names a graph in the caches, though no C++ is compiled: the judge's have none.
-    os.environ.pop("CXX", None)
     import torch
     import torch._dynamo
     from torch._inductor.runtime import benchmarking

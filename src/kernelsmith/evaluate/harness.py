@@ -111,12 +111,12 @@ class Judge:
             if baseline is not None:
                 self._guard(baseline)
             timing = self._through(candidate, baseline, findings)
-            if asked := getattr(self._oracle, "asked", None):
-                findings.log = (*findings.log, ("asked", asked()))
             self._sanitize(candidate, findings)
             self._profile(candidate, findings)
         except ProgramFailed as failed:
             verdict, message = failed.verdict, failed.message
+        if asked := getattr(self._oracle, "asked", None):
+            findings.log = (*findings.log, ("asked", asked()))
         return Evaluation(
             task=self._task.name,
             candidate=candidate.id,

@@ -164,12 +164,9 @@ class _Open:
         with self._lock:
             if self._owner != os.getpid():  # forked: what is open belongs to somebody else
                 self._nurseries, self._owner = {}, os.getpid()
-            known = self._nurseries.get(key)
-            if known is None or not known.is_open:
-                if known is not None:
-                    known.close()
-                for other in [k for k, each in self._nurseries.items() if not each.is_open]:
-                    self._nurseries.pop(other).close()
+            for gone in [k for k, each in self._nurseries.items() if not each.is_open]:
+                self._nurseries.pop(gone).close()
+            if key not in self._nurseries:
                 self._nurseries[key] = Nursery(environment, gpu=gpu)
             return self._nurseries[key]
 

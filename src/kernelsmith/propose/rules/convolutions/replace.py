@@ -8,6 +8,7 @@ Whether the library does so depends on sizes and layouts, and the layout is what
 changes: a task can be exact where its compiled form is not. Then the library is asked for float32.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from zlib import crc32
@@ -43,12 +44,8 @@ class Site:
 
 def convolution_sites(call: Call) -> tuple[Site, ...]:
     """All that could be done here, of at most so many forms, the most work first among forms."""
-    tensors, sites = Tensors(call), []
-    for at, step in enumerate(call.steps):
-        if isinstance(step, Library) and step.target == "torch.convolution":
-            site = _site(at, step, tensors)
-            sites += [site] if site is not None else []
-        tensors.follow(step)
+    found = (_site(at, step, tensors) for at, step, tensors in _convolutions(call))
+    sites = [each for each in found if each is not None]
     work: dict[Convolution, int] = {}
     for each in sites:
         work[each.form] = work.get(each.form, 0) + each.flop
@@ -58,17 +55,24 @@ def convolution_sites(call: Call) -> tuple[Site, ...]:
 
 def exact_sites(call: Call) -> tuple[int, ...]:
     """Steps that the library may compute in TF32, and could compute in float32."""
-    tensors, sites = Tensors(call), []
+    sites = []
+    for at, step, tensors in _convolutions(call):
+        x = tensors.of(step.operands[0]) if len(step.operands) == 2 else None
+        given = dict(step.keywords)
+        plain = given.get("bias") is None and isinstance(given.get("transposed"), bool)
+        # Those of one channel a group are not the library's that knows TF32.
+        if x is not None and x.dtype == "float32" and plain and given["groups"] != x.shape[1]:
+            sites.append(at)
+    return tuple(sites)
+
+
+def _convolutions(call: Call) -> Iterator[tuple[int, Library, Tensors]]:
+    """The library's, each with what is known of the tensors when its turn comes."""
+    tensors = Tensors(call)
     for at, step in enumerate(call.steps):
         if isinstance(step, Library) and step.target == "torch.convolution":
-            x = tensors.of(step.operands[0]) if len(step.operands) == 2 else None
-            given = dict(step.keywords)
-            plain = given.get("bias") is None and isinstance(given.get("transposed"), bool)
-            # Those of one channel a group are not the library's that knows TF32.
-            if x is not None and x.dtype == "float32" and plain and given["groups"] != x.shape[1]:
-                sites.append(at)
+            yield at, step, tensors
         tensors.follow(step)
-    return tuple(sites)
 
 
 def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
