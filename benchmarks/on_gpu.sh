@@ -13,12 +13,16 @@
 #           capture  torch's compiler, asked about every task that has no verdict yet
 #           judge    the rules, torch.compile's defaults and the reference itself on whatever is
 #                    captured; benchmarks.rules_bench makes a bench's tables of it, at home
+#           both     the same, and what is not captured yet is captured beside it, BESIDE at a time
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten
-#           suites   KernelBench-X's losses (checkout KBX) and the easiest tasks of TritonBench T
-#                    (checkout TB): eager, torch.compile and the rules by `kernelsmith bench`
+#           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
+#                    `kernelsmith bench`
+#           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
 #           Parts of two phases (smoke, autotune, curve) give half of their seconds to each.
-# settings  EVALUATIONS (3), JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels
+# A command that runs for longer than a call may is started by `setsid`, from a copy of this folder:
+# later calls look at STATE, and bring home what lies there.
+# settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels
 #           2,3" first, then JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
 #           COMMIT, BACKEND (triton), PYTHON (python3),
 #           CAPTURED (usual.zip of an earlier call's OUT, for a machine that has no STATE yet),
@@ -26,9 +30,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 : "${KERNELBENCH:?name a checkout of KernelBench}" "${STATE:?name a folder}" "${OUT:?name a folder}"
-JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
+JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4} BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
 COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
-TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3}
+TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3} AGAIN=${AGAIN:-5}
 export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
 mkdir -p "$STATE" "$OUT"
 
@@ -88,10 +92,13 @@ CHECK
       ;;
     capture)
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
-    judge)
-      rules rules-h200 "$seconds" --phase judge --captured "$STATE/usual.zip" \
-        --judges "$JUDGES" --evaluations "$EVALUATIONS" --reference --limit-s 400 \
-        --sources "$STATE/sources" ;;
+    judge | both)
+      local phase=judge
+      [ "$name" = judge ] || phase="all --capture-jobs $BESIDE"
+      # shellcheck disable=SC2086  # a list of options
+      rules rules-h200 "$seconds" --options default --captured "$STATE/usual.zip" \
+        --judges "$JUDGES" --evaluations "$EVALUATIONS" --again "$AGAIN" --reference \
+        --limit-s 400 --sources "$STATE/sources" --phase $phase ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
       rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase capture &&
@@ -102,11 +109,13 @@ CHECK
         --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
         rules rules-curve-h200 "$((seconds / 2))" --sample --phase judge --compile none \
           --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 ;;
-    suites)
-      : "${KBX:?name a checkout of KernelBench-X}" "${TB:?name a checkout of TritonBench}"
-      suite kernelbench-x-loss "$((seconds / 3))" "kernelbench-x:$KBX" --only '*/Loss/*'
-      suite tritonbench-t-1 "$((seconds * 2 / 3))" "tritonbench-t:$TB" --level 'difficulty 1' ;;
-    *) echo "no part $name; known are tests, smoke, capture, judge, autotune, curve, suites" >&2; exit 2 ;;
+    losses)
+      : "${KBX:?name a checkout of KernelBench-X}"
+      suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;
+    easiest)
+      : "${TB:?name a checkout of TritonBench}"
+      suite tritonbench-t-1 "$seconds" "tritonbench-t:$TB" --level 'difficulty 1' ;;
+    *) echo "no part $name; the head of this file lists them" >&2; exit 2 ;;
   esac
 }
 

@@ -64,6 +64,10 @@ def options() -> argparse.ArgumentParser:
         help="per task (5); 0: torch.compile alone",
     )  # fmt: skip
     parser.add_argument(
+        "--again", type=int, default=0, metavar="N",
+        help="as many where none of the first is right and faster than eager (no more)",
+    )  # fmt: skip
+    parser.add_argument(
         "--compile", default="default", metavar="MODES",
         help=f"of {', '.join(MODES)}, with commas; 'none' (default)",
     )  # fmt: skip
@@ -187,7 +191,8 @@ def jobs(
                 families.write_bytes(store.get(chosen.key))
             asked = {
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
-                "evaluations": args.evaluations, "compile": modes, "seed": args.seed,
+                "evaluations": args.evaluations, "again": args.again, "compile": modes,
+                "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
                 "rivals": args.rivals, "reference": args.reference,
                 "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),

@@ -38,7 +38,7 @@ from kernelsmith.propose.rules.families import families_for
 from kernelsmith.propose.rules.proposer import RulesProposer
 from kernelsmith.run.config import Budget, Remeasure, RunConfig
 from kernelsmith.run.journal import read
-from kernelsmith.run.start import JOURNAL, Judges, start
+from kernelsmith.run.start import JOURNAL, Judges, resume, start
 
 _TIMEOUT_S = 90.0
 """What a request may take; without others 30 s are enough."""
@@ -94,6 +94,8 @@ class Worker:
         except SmithError as error:
             record |= {"said": "usage", "message": without_paths(str(error))}
         finally:
+            if asked["compile"] and self.backend.name == "triton":
+                self._compilers.adopt(self._judge)
             self._judge.forget()
         for mode in asked["compile"]:
             record["compile"][mode] = self._compiled(chosen, task, mode, asked["seeds"].get(mode))
@@ -115,8 +117,10 @@ class Worker:
             ),
         )  # fmt: skip
         find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for
-        proposer = RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)
         begun = time.monotonic()
+
+        def proposer(_: object = None) -> RulesProposer:
+            return RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)
 
         def watch(progress: object) -> None:
             del progress
@@ -125,10 +129,14 @@ class Worker:
 
         judges = Judges(evaluator=self._judge, confirmer=self._judge)
         run = start(
-            task, folder, config, proposer=proposer, judges=judges, device=self.backend.device(),
-            watch=watch,
+            task, folder, config, proposer=proposer(), judges=judges,
+            device=self.backend.device(), watch=watch,
         )  # fmt: skip
         result = asyncio.run(run.go())
+        if asked["again"] > asked["evaluations"] and not _gains(result.best):
+            more = dataclasses.replace(config.budget, steps=asked["again"])
+            run = resume(folder, proposer_of=proposer, budget=more, judges=judges, watch=watch)
+            result = asyncio.run(run.go())
         steps = read(folder / JOURNAL).steps
         record["steps"] = [_step(each) for each in steps]
         record["optimised_s"] = round(time.monotonic() - begun, 2)
@@ -209,6 +217,12 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["pairs"] = min(len(each.pairs) for each in found.timing.workloads)
         said["mode"] = found.timing.workloads[0].mode
     return said
+
+
+def _gains(best: Exemplar | None) -> bool:
+    """Whether there is one at all, and it is faster than eager."""
+    timing = None if best is None else best.evaluation.timing
+    return timing is not None and timing.speedup.value > 1.0
 
 
 def _best(best: Exemplar | None, confirmed: bool, steps: tuple[Step, ...]) -> dict[str, Any]:

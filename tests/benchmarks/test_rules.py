@@ -233,7 +233,8 @@ def test_one_task_all_the_way_and_a_second_run_has_nothing_left(tmp_path):
     (tmp_path / "tasks" / "doubled.py").write_text(TASK)
     command = [
         sys.executable, "-m", "benchmarks.rules", "--backend", "cpu", "--tasks",
-        str(tmp_path / "tasks"), "--evaluations", "2", "--captured", str(tmp_path / "c.zip"),
+        str(tmp_path / "tasks"), "--evaluations", "2", "--again", "3",
+        "--captured", str(tmp_path / "c.zip"),
         "--out", str(tmp_path / "rules.json"), "--commit", "test", "--effort", "quick",
     ]  # fmt: skip
     for _ in range(2):
@@ -242,7 +243,7 @@ def test_one_task_all_the_way_and_a_second_run_has_nothing_left(tmp_path):
     found = json.loads((tmp_path / "rules.json").read_text())
     record = found["records"]["doubled"]
     assert record["said"] == "passed"
-    assert len(record["steps"]) == 2
+    assert len(record["steps"]) == (2 if record["best"]["ratio"] > 1 else 3)
     assert record["steps"][0]["spent"]["time"] > 0
     assert record["best"]["spent"]["time"] > 0
     assert found["sessions"][0]["waited_s"] > 0

@@ -48,3 +48,34 @@ def test_those_who_ask_at_the_same_time_get_an_answer_of_their_own_each():
         evaluator.judge(TASK, asked[0])  # the reference is open now, and all share it
         said = asyncio.run(all_at_once(evaluator))
     assert said == [Verdict.PASSED, Verdict.WRONG] * 3, messages
+
+
+def references_of(evaluator: LocalEvaluator) -> list[object]:
+    return [each.oracle for each in evaluator._judges.values()]
+
+
+def test_a_task_that_differs_only_in_what_may_be_called_keeps_its_reference():
+    with LocalEvaluator("cpu", replace(QUICK, static=False)) as evaluator:
+        right = Candidate(backend="cpu", source=RIGHT)
+        strict = replace(TASK, library=Library.NONE)
+        assert evaluator.judge(strict, right).verdict is Verdict.CHEATED  # all of it is torch's
+        opened = references_of(evaluator)
+        assert evaluator.judge(TASK, right).verdict is Verdict.PASSED
+        assert references_of(evaluator) == opened
+        evaluator.judge(replace(TASK, name="another"), right)
+        assert references_of(evaluator)[-1] is not opened[0]
+
+
+def test_an_evaluator_goes_on_with_the_references_of_another():
+    with (
+        LocalEvaluator("cpu", replace(QUICK, static=False)) as first,
+        LocalEvaluator("cpu", replace(QUICK, static=False)) as second,
+    ):
+        assert first.judge(TASK, Candidate(backend="cpu", source=RIGHT)).verdict is Verdict.PASSED
+        opened = references_of(first)
+        second.adopt(first)
+        assert references_of(first) == []
+        wrong = Candidate(backend="cpu", source=WRONG)
+        assert second.judge(TASK, wrong).verdict is Verdict.WRONG
+        assert references_of(second) == opened
+        assert first.judge(TASK, wrong).verdict is Verdict.WRONG  # with one of its own

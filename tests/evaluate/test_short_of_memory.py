@@ -24,7 +24,9 @@ class Crowded(NullBackend):
         self.message, self.beside, self.times, self.alone = message, beside, times, 0
 
     @contextmanager
-    def staying(self, oracle: object, *, alone: bool = False) -> Iterator[bool]:
+    def staying(
+        self, oracle: object, *, alone: bool = False, batch_bytes: int | None = None
+    ) -> Iterator[bool]:
         self.alone += alone
         yield self.beside and not alone
 

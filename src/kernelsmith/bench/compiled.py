@@ -119,7 +119,7 @@ class Compilers:
         self._settings = settings
         self._backend = opened(backend)
         # Its source is ours and says torch.compile; odd strides would only make it compile again.
-        free = replace(settings, static=False, robust=False, rehearse=False)
+        free = replace(settings, static=False, robust=False, rehearse=False, kernels=False)
         self._entrants = _Entrants(self._backend, free)
         self._others = LocalEvaluator(self._backend, settings)
         once = replace(settings.stop, min_pairs=1, max_pairs=1)
@@ -132,6 +132,10 @@ class Compilers:
     def begin(self) -> None:
         """Load the compiler now: it takes seconds, and the device should not wait for them."""
         self._backend.load()
+
+    def adopt(self, other: LocalEvaluator) -> None:
+        """Go on with the references that another judge of this device has open."""
+        self._entrants.adopt(other)
 
     def judge(self, task: Task, mode: str) -> Evaluation:
         """The reference behind the compiler as the candidate, beside the reference run eagerly."""

@@ -44,7 +44,7 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/5"
+JUDGE = f"{__version__}/6"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 
@@ -79,14 +79,23 @@ class _Findings:
 class Judge:
     """Judges candidates on one task with one backend; the reference stays open in between."""
 
-    def __init__(self, backend: Backend, task: Task, settings: Settings | None = None) -> None:
+    def __init__(
+        self, backend: Backend, task: Task, settings: Settings | None = None, *,
+        oracle: Oracle | None = None,
+    ) -> None:  # fmt: skip
+        """Open the reference, or take one over from a judge that is used no more."""
         self._backend, self._task = backend, task
         self._settings = settings or Settings()
         self._secrets = random.SystemRandom()
-        self._oracle: Oracle = backend.oracle(task)
+        self._oracle: Oracle = backend.oracle(task) if oracle is None else oracle
         self._degenerate: dict[str, list[str]] = {}
         self._spared: frozenset[int] = frozenset()
         """Outputs that are parameters or buffers of the reference's module."""
+
+    @property
+    def oracle(self) -> Oracle:
+        """The reference."""
+        return self._oracle
 
     def close(self) -> None:
         """End the reference's process."""
@@ -174,7 +183,9 @@ class Judge:
         if staying is None:
             return False
         with findings.spent.on("room"):
-            return bool(stay.enter_context(staying(self._oracle, alone=alone)))
+            batch = self._settings.gpu.sample_bytes
+            room = staying(self._oracle, alone=alone, batch_bytes=batch)
+            return bool(stay.enter_context(room))
 
     def _checked_and_timed(
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings

@@ -29,6 +29,9 @@ class GpuSettings:
     get one only if they are further from the baseline's than what was found right before."""
     alone: int = 3
     """Batches of the baseline before the candidate's process exists."""
+    alone_once: bool = False
+    """Whether these are run once a task instead of once a pair, where several judges share the
+    device. A pair that does not fit to them is measured again in full."""
     warmups: int = 2
     heat_us: float = 10_000.0
     """How long memory is kept busy before a batch that lives off it (3,000 did not settle an H200);
@@ -75,6 +78,9 @@ class Settings:
     gpu: GpuSettings = GpuSettings()
     robust: bool = True
     """Whether odd strides, extremes, empty and size-one inputs are tried."""
+    kernels: bool = True
+    """Whether it is asked which kernels ran. Off for entrants of our own, which may call anything:
+    an entrant of a hundred kernels is replayed a hundred times for that."""
     sanitize: bool = False
     """Whether a pass runs once more under a sanitizer and a profiler, if there are: champions."""
 
@@ -97,8 +103,12 @@ def effort(name: str, backend: str = "cpu") -> Settings:
     if uses_gpu(backend):
         stop = StopRule(target_width=0.10, min_pairs=1, max_pairs=1, budget_s=60.0)
         if name == "glance":
-            gpu = GpuSettings(samples=4, calls=0, examined_s=0.2, alone=2, warmups=1)
-            return replace(usual, stop=stop, gpu=gpu)
+            gpu = GpuSettings(
+                sample_us=2000.0, sample_bytes=1 << 30, samples=4, calls=0, examined_s=0.1,
+                alone=2, alone_once=True, warmups=1,
+            )  # fmt: skip
+            # Odd strides and extremes are a label, no verdict: whoever keeps one asks for it.
+            return replace(usual, stop=stop, gpu=gpu, robust=False)
         if name == "quick":
             return replace(usual, stop=stop, gpu=GpuSettings(samples=5, calls=3))
         if name == "thorough":

@@ -57,7 +57,7 @@ class Reference(DeviceOracle):
     def __init__(self, *, rooms: int = 1) -> None:
         self._task, self._rooms, self._program = TASK, rooms, 0.01
         self.for_programs, self._broken = None, False
-        self.avoided, self.batches, self._needs = set(), {}, {}
+        self.avoided, self.batches, self.alone, self._needs = set(), {}, {}, {}
         self.natures = {
             "default": Nature(is_random=False, is_stateful=False, mutates=False, set_bytes=4096)
         }
@@ -114,6 +114,7 @@ class Program:
         return self._launches(len(slots))
 
     def capture(self, slots):
+        self._watch.note(f"{self.name} is captured")
         self.nodes = self._captured = len(slots)
         return self._launches(len(slots))
 

@@ -74,7 +74,7 @@ def pass_through(context):
 
 
 def known(oracle):
-    """Of a size that need not be found: for that, four rooms are taken."""
+    """Of a size that need not be found: for that, two rooms are taken."""
     oracle.rooms()
     return oracle
 
@@ -167,6 +167,15 @@ def test_whoever_checks_beside_others_keeps_to_its_rooms_until_it_is_done(a_judg
     with judge.staying(large) as beside, judge.checking(large):
         assert not beside
         assert large.limits == []
+
+
+def test_smaller_batches_take_fewer_rooms(a_judge):
+    counts = []
+    for size in (2 * GIGA, GIGA // 2):
+        oracle = Sized(GIGA // 4)
+        with a_judge().staying(oracle, batch_bytes=size):
+            counts.append(oracle.rooms())
+    assert counts == [2, 1]
 
 
 def test_how_large_a_task_is_is_found_once(a_judge):

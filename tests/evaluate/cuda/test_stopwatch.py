@@ -3,12 +3,13 @@
 import itertools
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 from stand_ins import TASK, Program, Reference, a_device
 
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.cuda import stopwatch
+from kernelsmith.evaluate.cuda import batches, stopwatch
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.evaluate.watch import Watched
 
@@ -16,18 +17,18 @@ from kernelsmith.evaluate.watch import Watched
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
     """Time a candidate that takes half as long as the baseline."""
-    monkeypatch.setattr(stopwatch.SpotCheck, "__call__", lambda *_, **__: None)
-    monkeypatch.setattr(stopwatch, "furthest", lambda *_: None)
+    monkeypatch.setattr(batches.SpotCheck, "__call__", lambda *_, **__: None)
+    monkeypatch.setattr(batches, "furthest", lambda *_: None)
 
-    def run(*, alone=False, level="glance"):
+    def run(*, alone=False, level="glance", us=100.0, known=None, **changes):
         backend, watch = a_device(tmp_path)
-        oracle, numbers = Reference(), itertools.count()
-        settings = effort(level, backend="triton")
+        oracle, numbers = known or Reference(), itertools.count()
+        settings = replace(effort(level, backend="triton"), **changes)
         with backend.staying(oracle, alone=alone):
             clock = stopwatch.DeviceStopwatch(
                 backend, oracle, TASK, TASK.workloads[0],
-                open_baseline=lambda _: Program("baseline", 100.0, watch),
-                open_candidate=lambda _: Program("candidate", 50.0, watch),
+                open_baseline=lambda _: Program("baseline", us, watch),
+                open_candidate=lambda _: Program("candidate", us / 2, watch),
                 settings=settings, draw=lambda: next(numbers), rng=random.Random(1),
                 watched=Watched(),
             )  # fmt: skip
@@ -50,6 +51,40 @@ def test_both_sides_are_opened_and_called_once_beside_others(measured):
         calls = [how for name, how in watch.seen if name == f"{side} runs"]
         assert calls[0] == "beside"
         assert set(calls[1:]) == {"alone"}
+
+
+def test_a_batch_of_few_launches_is_captured_beside_others(measured):
+    _, watch = measured(us=5000.0)
+    assert watch.where("candidate is captured") == {"beside"}
+    assert watch.where("candidate is timed") == {"alone"}
+    _, watch = measured()  # of many launches, some are timed by themselves first
+    assert watch.where("candidate is captured") == {"alone"}
+
+
+def test_at_a_glance_the_baseline_is_timed_without_a_candidate_once_a_task(measured):
+    oracle = Reference()
+    _, watch = measured(known=oracle)
+    assert watch.first("baseline is timed") < watch.first("candidate opens")
+    found, watch = measured(known=oracle)
+    assert found.timing.speedup.value == pytest.approx(2.0)
+    assert watch.first("baseline is timed") > watch.first("candidate opens")
+    _, watch = measured(known=oracle, level="usual")
+    assert watch.first("baseline is timed") < watch.first("candidate opens")
+
+
+def test_a_pair_that_does_not_fit_to_what_is_remembered_is_measured_again_in_full(measured):
+    oracle = Reference()
+    measured(known=oracle)
+    oracle.alone = dict.fromkeys(oracle.alone, 70.0)
+    found, watch = measured(known=oracle)
+    assert found.timing.speedup.value == pytest.approx(2.0)
+    assert list(oracle.alone.values()) == [100.0]
+    assert sum(name == "candidate opens" for name, _ in watch.seen) == 2
+
+
+def test_entrants_of_our_own_are_not_asked_for_their_kernels(measured):
+    _, watch = measured(kernels=False)
+    assert watch.where("candidate is looked at") == set()
 
 
 def test_the_baseline_is_timed_before_there_is_a_candidate(measured):
@@ -107,8 +142,8 @@ def test_a_twin_that_does_not_open_leaves_no_process_behind(tmp_path):
 
 
 def test_twins_say_what_taking_turns_costs_and_end(monkeypatch, tmp_path):
-    monkeypatch.setattr(stopwatch.SpotCheck, "__call__", lambda *_, **__: None)
-    monkeypatch.setattr(stopwatch, "furthest", lambda *_: None)
+    monkeypatch.setattr(batches.SpotCheck, "__call__", lambda *_, **__: None)
+    monkeypatch.setattr(batches, "furthest", lambda *_: None)
     backend, watch = a_device(tmp_path)
     oracle, numbers = Reference(), itertools.count()
     with backend.staying(oracle):

@@ -49,7 +49,7 @@ _SHARING = {"pid": "the driver takes two processes of the same number for one an
 _COMPILE_S = 120.0
 _TRIES = 2
 """Of ncu, which takes the device for a minute where it does not answer."""
-_TRYING = 4
+_TRYING = 2
 """Rooms for one forward of whose size nothing is known yet."""
 
 
@@ -234,12 +234,15 @@ class CudaBackend:
             yield
 
     @contextmanager
-    def staying(self, oracle: DeviceOracle, *, alone: bool = False) -> Iterator[bool]:
+    def staying(
+        self, oracle: DeviceOracle, *, alone: bool = False, batch_bytes: int | None = None
+    ) -> Iterator[bool]:
         """Have room for a whole judgement; says whether that is beside others.
 
         Rooms are held from the first check to the last timing: who waits for its turn keeps what
-        it has. Alone means in all of them.
+        it has. Alone means in all of them. A timed batch takes ``batch_bytes`` on each side.
         """
+        oracle.batch_bytes = batch_bytes or oracle.batch_bytes
         if not oracle.is_sized:
             with self._rooms.taken(_TRYING), self._sharing(oracle):
                 oracle.rooms()

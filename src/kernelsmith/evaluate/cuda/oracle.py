@@ -17,13 +17,14 @@ from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
 from kernelsmith.evaluate.rooms import PART, rooms_for
 from kernelsmith.evaluate.sandbox.child import Child, Way
+from kernelsmith.evaluate.settings import GpuSettings
 from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
-_ROOM, _ROOM_BESIDE = 0.05, 0.02
+_ROOM, _ROOM_BESIDE = 0.05, 0.01
 """Of the device's memory, for inputs that are arranged at once: alone, and beside others."""
 _SPARE = 1 / 32
 """Of the device's memory, for a program's libraries beside others. One that finds a device empty
@@ -31,8 +32,6 @@ takes most of it for scratch (97 GB of an H200 were seen). Who finds too little 
 alone."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
-_BATCH_BYTES = 6 << 30
-"""What a timed batch takes at most: inputs, and outputs of both sides."""
 _ASSERTED = "device-side assert"
 _NEEDS, _EXAMINE, _SHIFTED = "needs", "examine", "shifted"
 """Questions that are answered by calling the reference on altered inputs."""
@@ -104,6 +103,8 @@ class DeviceOracle(Oracle):
 
     way: Way | None = None
     """The device, while others may use it, too."""
+    batch_bytes = GpuSettings().sample_bytes
+    """What a timed batch may take on each side."""
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
         self._asked = Spent()
@@ -125,6 +126,8 @@ class DeviceOracle(Oracle):
         """What is known of the reference, by workload."""
         self.batches: dict[tuple[str, str], int] = {}
         """How many launches make a batch, by workload and the baseline's source."""
+        self.alone: dict[tuple[str, str, bool], float] = {}
+        """What a baseline took with nobody beside it: by workload, source and whether captured."""
         self.room = 1 << 30
         """Bytes of input that are arranged at once."""
 
@@ -157,7 +160,7 @@ class DeviceOracle(Oracle):
         """
         if self._rooms is None:
             found = {each.name: self._predict(each) for each in self._task.workloads}
-            counts = [_rooms_for(each) for each in found.values()]
+            counts = [_rooms_for(each, self.batch_bytes) for each in found.values()]
             known = [each for each in counts if each is not None]
             self._rooms = max(known) if len(known) == len(counts) else 0
             self._program = max(each.program for each in found.values())
@@ -420,11 +423,11 @@ class DeviceOracle(Oracle):
         return Leaf(spec_of(described), bytearray())
 
 
-def _rooms_for(predicted: Predicted) -> int | None:
-    """What is kept at hand comes on top, and what is arranged: inputs, and outputs of a side."""
+def _rooms_for(predicted: Predicted, batch_bytes: int) -> int | None:
+    """What is kept at hand comes on top, and what is arranged: inputs, and outputs of the sides."""
     if predicted.comfortable is None:
         return None
-    arranged = max(2 * int(_ROOM_BESIDE * predicted.total), _BATCH_BYTES)
+    arranged = max(2 * int(_ROOM_BESIDE * predicted.total), 3 * batch_bytes)
     return rooms_for(int((1 + 2 * _KEPT) * predicted.comfortable) + arranged, predicted.total)
 
 

@@ -14,6 +14,8 @@ from kernelsmith.evaluate.values import InputSet
 
 _PLAIN = 8
 """Calls, one by one, at the beginning of a pair."""
+_WHOLE = 16
+"""Launches from which on an eighth of them is tried by itself."""
 
 
 class StandAlone:
@@ -42,10 +44,15 @@ class StandAlone:
             idle.append(self._oracle.idle_us())
         self._evidence.judge_leftovers(idle)
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether ``part`` has something to try, and captures a graph of its own for that."""
+        return len(self._slots) >= _WHOLE and self._rotate
+
     def part(self, lane: DeviceLane, view: ArenaView) -> tuple[float, float] | None:
         """Time a graph of a few launches while inputs for many lie there."""
         slots = self._slots
-        if len(slots) < 16 or not self._rotate:
+        if not self.has_parts:
             return None
         few = self._rng.sample(slots, max(1, len(slots) // 8))
         captured = lane.capture(few)

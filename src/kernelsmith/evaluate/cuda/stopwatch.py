@@ -1,15 +1,8 @@
-"""How fast is it on a device? Two processes in turn, fresh inputs for every batch of launches.
+"""How fast is it on a device? Two processes in turn, pair by pair, until the ratio is known."""
 
-A batch is one replay of a graph that holds one launch per input slot (or plain launches, where a
-capture is not sound). Between batches the trusted process writes other inputs into all slots and
-poison over all outputs; after each it looks whether the device is idle, and at every output.
-"""
-
-import math
 import random
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, cast
 
@@ -19,48 +12,42 @@ from kernelsmith.domain.evaluation import Coverage, Kernel, Roofline, Verdict
 from kernelsmith.domain.task import Task, Weights, Workload
 from kernelsmith.domain.timing import CallTiming, Pair, Ratio, WorkloadTiming
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
+from kernelsmith.evaluate.cuda.batches import Batches, Draw
 from kernelsmith.evaluate.cuda.evidence import Evidence
 from kernelsmith.evaluate.cuda.floor import impossible, roofline
-from kernelsmith.evaluate.cuda.lane import DeviceLane, Replay
+from kernelsmith.evaluate.cuda.lane import DeviceLane
 from kernelsmith.evaluate.cuda.oracle import ArenaView, DeviceOracle, Nature
 from kernelsmith.evaluate.cuda.sides import (
     Disturbed,
     Samples,
     Side,
-    Suspect,
     Uncapturable,
-    furthest,
 )
 from kernelsmith.evaluate.cuda.stand_alone import StandAlone
 from kernelsmith.evaluate.cuda.turns import WAITING, Turns
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.measure import Measurement
-from kernelsmith.evaluate.priority import prompt
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.spent import Spent
-from kernelsmith.evaluate.spot import SpotCheck
 from kernelsmith.evaluate.timing.sampling import batch_size
 from kernelsmith.evaluate.timing.statistics import speedup
-from kernelsmith.evaluate.values import InputSet, Launches, Setup, State
+from kernelsmith.evaluate.values import Setup
 from kernelsmith.evaluate.watch import Watched
 
 if TYPE_CHECKING:
     from kernelsmith.evaluate.cuda.backend import CudaBackend
 
-Draw = Callable[[], int]
 OpenLane = Callable[[Setup], Lane]
+Known = tuple[str, str, bool]
+"""A workload, a baseline's source, and whether it was captured."""
 
 _HEADROOM = 4.0
 """The batch is chosen for the baseline; a candidate this many times as fast still fills one."""
-_FEW_BYTES = 32 << 20
-_BEYOND_CACHES = 256 << 20
-"""A batch of so many bytes finds nothing of use in a cache; a smaller one keeps what is there."""
-_AS_BEFORE = 2.0
 _STALE_S, _MOST_STALE = 5.0, 3
 """After so long, what the baseline took alone says little; so often that excuses a pair."""
 
 
-class DeviceStopwatch:
+class DeviceStopwatch(Batches):
     """Times one candidate beside one baseline on one workload."""
 
     def __init__(
@@ -68,30 +55,20 @@ class DeviceStopwatch:
         open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
         rng: random.Random, watched: Watched,
     ) -> None:  # fmt: skip
-        self._backend = cast("CudaBackend", backend)
         assert isinstance(oracle, DeviceOracle)
-        self._oracle, self._task, self._workload = oracle, task, workload
+        super().__init__(
+            cast("CudaBackend", backend), oracle, task, settings=settings, draw=draw, rng=rng
+        )
+        self._workload = workload
         self._open_baseline, self._open_candidate = open_baseline, open_candidate
-        self._settings, self._gpu, self._draw, self._rng = settings, settings.gpu, draw, rng
         self._watched = watched
-        self._spot_check = SpotCheck(oracle, task, checks=1, rng=rng)
-        self._evidence = Evidence()
         self._graph = settings.gpu.graph
         self._why_no_graph = ""
-        self._count: int | None = None
-        self._state: State | None = None
-        self._mutates = False
-        self._examined_s = 0.0
-        self._accepted = 0.0
-        """How far from the baseline's the outputs were that a full comparison found right."""
         self._output = ""
         self._kernels: list[tuple[Kernel, float]] = []
         self._spent = Spent()
-        self._set_bytes = 0
         self._beside_itself = 0.0
         """What the baseline takes beside another process of its own, where that had to be asked."""
-        self._ours: frozenset[int] = frozenset()
-        """Processes that were on the device when the pair began, and its own."""
 
     def measure(self) -> Measurement:
         """Sample until the interval is narrow enough or the budget is spent.
@@ -170,16 +147,19 @@ class DeviceStopwatch:
                 self._oracle.release()
 
     def _beside(self, baseline: Side, setup: Setup, turns: Turns) -> tuple[Pair, Pair | None]:
-        turns.alone()
-        with self._spent.on("alone"):
-            if self._count is None:
-                known = self._workload.name, baseline.lane.source
-                if known not in self._oracle.batches:
-                    self._oracle.batches[known] = self._calibrate(baseline.lane)
-                self._count = self._oracle.batches[known]
-            view = self._arrange(baseline)
-            alone = self._alone(baseline, view)
-        turns.beside()
+        known = self._workload.name, baseline.lane.source, self._graph
+        remembered = self._remembered(known, turns)
+        if remembered is None:
+            turns.alone()
+            with self._spent.on("alone"):
+                self._count = self._count or self._launches_of(baseline.lane)
+                view = self._arrange(baseline)
+                alone = self._oracle.alone[known] = self._alone(baseline, view)
+            turns.beside()
+        else:
+            with self._spent.on("arranging"):
+                alone, self._count = remembered, self._launches_of(baseline.lane)
+                view = self._arrange(baseline)
         with self._spent.on("candidate"):
             candidate = Side(cast(DeviceLane, self._open_candidate(setup)))
         stand_alone = StandAlone(
@@ -189,10 +169,17 @@ class DeviceStopwatch:
         )  # fmt: skip
         try:
             timed, called = Samples(), Samples()
+            captured = False
             if turns.leaves_room:
                 with self._spent.on("first call"):
                     candidate.call_once(view)
-            stale = turns.alone() > _STALE_S
+                captured = self._graph and not stand_alone.has_parts
+            if captured:
+                with self._spent.on("capture"):
+                    candidate.lane.attach(view)
+                    self._capture(candidate)
+                    stand_alone.graph(candidate, view)
+            stale = turns.alone() > _STALE_S or remembered is not None
             there = self._backend.gpu.pids() or frozenset()  # if the driver counts as we do
             there -= frozenset(candidate.lane.helpers())
             self._ours = there if baseline.lane.pid in there else frozenset()
@@ -200,14 +187,16 @@ class DeviceStopwatch:
                 for turn in range(self._gpu.rounds):
                     if turn:
                         candidate.lane.detach()
-                        view = self._arrange(baseline)
-                    candidate.lane.attach(view)
+                        view, captured = self._arrange(baseline), False
+                    if not captured:
+                        candidate.lane.attach(view)
                     if not turn:
                         stand_alone.leave_nothing(candidate.lane)
                     if self._graph:
                         part = stand_alone.part(candidate.lane, view)
-                        self._capture(candidate)
-                        stand_alone.graph(candidate, view)
+                        if not captured:
+                            self._capture(candidate)
+                            stand_alone.graph(candidate, view)
                         self._rounds(baseline, candidate, view, setup, timed, self._gpu.samples)
                         self._evidence.judge_reading_ahead(
                             part, min(timed.candidate) * len(view.sets)
@@ -224,9 +213,10 @@ class DeviceStopwatch:
             together = statistics.median(timed.baseline)
             alone = max(alone, self._beside_itself)
             if not self._evidence.undisturbed(alone, together, timed.turns):
+                self._oracle.alone.pop(known, None)
                 said = f"the baseline took {alone:.2f} us alone and {together:.2f} us"
                 raise Disturbed(f"{said} while the candidate's process was there", stale=stale)
-            if not self._kernels:
+            if self._settings.kernels and not self._kernels:
                 with self._spent.on("kernels"):
                     self._kernels = self._look_at_kernels(candidate.lane, view, setup)
             return timed.pair, called.pair if called.candidate else None
@@ -275,6 +265,23 @@ class DeviceStopwatch:
         check.is_restored = self._task.weights is not Weights.SEED
         self._state = setup.state if check.is_stateful and check.is_restored else None
 
+    def _remembered(self, known: Known, turns: Turns) -> float | None:
+        """What the baseline took alone when an earlier pair asked, where that will do.
+
+        Each time the device is had alone, all others wait for it. A pair that does not fit to what
+        is remembered accuses nobody: it is measured again, with a baseline that was asked anew.
+        """
+        if not (self._gpu.alone_once and turns.leaves_room):
+            return None
+        return self._oracle.alone.get(known)
+
+    def _launches_of(self, lane: DeviceLane) -> int:
+        """How many launches make a batch beside this baseline."""
+        known = self._workload.name, lane.source
+        if known not in self._oracle.batches:
+            self._oracle.batches[known] = self._calibrate(lane)
+        return self._oracle.batches[known]
+
     def _calibrate(self, lane: DeviceLane) -> int:
         """Choose how many launches make a batch, from the baseline's time and its memory."""
         sets = self._fresh(2)
@@ -318,146 +325,6 @@ class DeviceStopwatch:
             )
         return Uncapturable(f"{lane.name}: {line}")
 
-    def _slots(self) -> list[int]:
-        assert self._count is not None
-        return list(range(self._count)) if self._gpu.rotate else [0] * self._count
-
-    def _alone(self, baseline: Side, view: ArenaView) -> float:
-        """The baseline's time while no candidate's process exists."""
-        times = []
-        for turn in range(self._gpu.warmups + self._gpu.alone):
-            self._renew(view)
-            ran = self._run(baseline)[0]
-            if turn >= self._gpu.warmups:
-                times.append(ran.event_us / len(self._slots()))
-        return statistics.median(times)
-
-    def _rounds(
-        self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
-        count: int,
-    ) -> None:  # fmt: skip
-        if not self._gpu.interleave:
-            self._in_a_row(baseline, candidate, view, into, count)
-            return
-        with prompt([baseline.lane.pid, candidate.lane.pid]):
-            self._interleaved(baseline, candidate, view, setup, into, count)
-        if not into.candidate:
-            raise Disturbed("the device's clocks never held still")
-
-    def _interleaved(
-        self, baseline: Side, candidate: Side, view: ArenaView, setup: Setup, into: Samples,
-        count: int,
-    ) -> None:  # fmt: skip
-        wanted, most = len(into.candidate) + count, self._gpu.warmups + 2 * count
-        order: list[bool] = []
-        for turn in range(most):
-            self._renew_weights(baseline.lane, candidate.lane, setup)
-            before = self._backend.gpu.snapshot()
-            # Chance, then the other way round: each side comes first as often as the other.
-            order = order[::-1] if turn % 2 else self._rng.sample((True, False), 2)
-            ran = self._turn(baseline, candidate, view, order)
-            theirs, own = (ran[side].event_us / len(self._slots()) for side in (False, True))
-            into.turns.append((theirs, own))
-            if turn < self._gpu.warmups:
-                continue
-            last = turn == most - 1 and not into.candidate
-            after = self._backend.gpu.snapshot()
-            if self._evidence.keep(before, after, last=last, ours=self._ours):
-                into.baseline.append(theirs)
-                into.candidate.append(own)
-            if len(into.candidate) == wanted:
-                break
-
-    def _in_a_row(
-        self, baseline: Side, candidate: Side, view: ArenaView, into: Samples, count: int
-    ) -> None:
-        for side, times in ((baseline, into.baseline), (candidate, into.candidate)):
-            for turn in range(self._gpu.warmups + count):
-                self._renew(view)
-                ran, launches = self._run(side)
-                if side is candidate:
-                    self._evidence.add_clock(ran, self._oracle.idle_us())
-                if turn >= self._gpu.warmups:
-                    times.append(ran.event_us / len(self._slots()))
-                self._release(side, launches)
-
-    def _turn(
-        self, baseline: Side, candidate: Side, view: ArenaView, order: Sequence[bool]
-    ) -> dict[bool, Replay]:
-        """One batch of each side on the same inputs, in this order."""
-        sets = self._renew(view)
-        ran: dict[bool, Replay] = {}
-        made: dict[bool, Launches] = {}
-        for place, is_candidate in enumerate(order):
-            side = candidate if is_candidate else baseline
-            if place and (self._mutates or self._state is not None):
-                self._oracle.fill(range(len(sets)), sets)
-            if self._state is not None:
-                side.lane.weights(self._state, first=False)
-            self._poison(side)
-            ran[is_candidate], made[is_candidate] = self._run(side)
-            idle = self._oracle.idle_us()
-            if is_candidate:
-                self._evidence.add_clock(ran[True], idle)
-                self._evidence.add_helpers(side.lane.helpers())
-                if self._mutates or self._state is not None:
-                    self._examine(side.lane, made[True], sets, None)
-            else:
-                self._evidence.add_baseline(ran[False])
-        if not (self._mutates or self._state is not None):
-            suspect = furthest(self._oracle, baseline.lane, candidate.lane, made)
-            self._examine(candidate.lane, made[True], sets, suspect)
-        self._release(baseline, made[False])
-        self._release(candidate, made[True])
-        self._oracle.release()
-        return ran
-
-    def _run(self, side: Side) -> tuple[Replay, Launches]:
-        if self._gpu.heat_us:
-            # Whoever runs second would find the inputs in a cache: 20 us of a batch on an H200.
-            beyond = self._set_bytes * len(self._slots()) > _BEYOND_CACHES
-            self._oracle.heat(self._gpu.heat_us if beyond else 0.0)
-        if side.captured is not None:
-            return side.lane.replay(), side.captured
-        launches = side.lane.run(self._slots())
-        return Replay(wall_us=launches.elapsed_us, event_us=launches.event_us), launches
-
-    def _poison(self, side: Side) -> None:
-        if side.captured is not None:
-            side.lane.poison(side.captured)
-
-    def _release(self, side: Side, launches: Launches) -> None:
-        if side.captured is None:
-            side.lane.release(launches)
-
-    def _examine(
-        self, lane: DeviceLane, launches: Launches, sets: Sequence[InputSet],
-        suspect: Suspect | None,
-    ) -> None:  # fmt: skip
-        tired = self._examined_s > self._gpu.examined_s and self._rng.random() > 0.1
-        if tired and suspect is not None and suspect.off <= _AS_BEFORE * self._accepted:
-            return
-        begun = time.monotonic()
-        suspects = [] if suspect is None else [suspect.launch]
-        self._spot_check(lane, launches, sets, self._slots(), suspects=suspects)
-        if suspect is not None and math.isfinite(suspect.off):
-            self._accepted = max(self._accepted, suspect.off)
-        self._examined_s += time.monotonic() - begun
-
-    def _renew(self, view: ArenaView) -> list[InputSet]:
-        """Put inputs into all slots that nobody has seen."""
-        seeds = [self._draw() for _ in view.sets]
-        return self._oracle.renew(view, seeds)
-
-    def _renew_weights(self, baseline: DeviceLane, candidate: DeviceLane, setup: Setup) -> None:
-        dynamic = self._task.weights is Weights.DYNAMIC and bool(setup.state.keys)
-        size = sum(leaf.spec.span_bytes for leaf in setup.state.leaves)
-        if not dynamic or size > _FEW_BYTES or self._spot_check.is_stateful:
-            return
-        state = self._oracle.weights(self._draw(), few=True)
-        baseline.weights(state, first=False)
-        candidate.weights(state, first=False)
-
     def _look_at_kernels(
         self, lane: DeviceLane, view: ArenaView, setup: Setup
     ) -> list[tuple[Kernel, float]]:
@@ -493,8 +360,3 @@ class DeviceStopwatch:
         if said := impossible(timing.median_us, found.floor_us):
             raise ProgramFailed(Verdict.CHEATED, said)
         return found
-
-    def _fresh(self, count: int) -> list[InputSet]:
-        sets = self._oracle.inputs([self._draw() for _ in range(count)])
-        assert sets is not None
-        return sets
