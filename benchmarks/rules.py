@@ -308,7 +308,10 @@ def _judge(
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         judges: Queue[RemoteRules] = Queue()
         for _ in range(args.judges):
-            rules = RemoteRules(effort=args.effort, backend=args.backend, compiles=bool(modes))
+            rules = RemoteRules(
+                effort=args.effort, backend=args.backend, compiles=bool(modes),
+                beside=args.judges > 1,
+            )  # fmt: skip
             judges.put(opened.enter_context(rules))
             if todo:
                 rules.begin()

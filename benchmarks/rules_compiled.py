@@ -41,6 +41,7 @@ def judged(compilers: compiled.Compilers, task: Task, mode: str) -> dict[str, An
 def kept(found: Evaluation) -> dict[str, Any]:
     """What the benchmark keeps of it."""
     said: dict[str, Any] = {"said": found.verdict.value, "message": without_paths(found.message)}
+    said |= taken(found)
     if found.timing is None:
         return said
     said |= named(found.timing.speedup)
@@ -54,6 +55,25 @@ def kept(found: Evaluation) -> dict[str, Any]:
         "pairs": len(timed.pairs),
         "mode": timed.mode,
     }
+
+
+def taken(found: Evaluation) -> dict[str, Any]:
+    """Where the seconds of an evaluation went: by stage, by part of the timing, by question."""
+    said: dict[str, Any] = {}
+    if found.spent:
+        said["spent"] = _stages(found.spent)
+    for kept_as, name in (("timing", "seconds"), ("asked", "asked")):
+        if seconds := dict(found.device_log).get(name):
+            said[kept_as] = seconds
+    return said
+
+
+def _stages(spent: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """Seconds by stage; one that came several times has their sum."""
+    found: dict[str, float] = {}
+    for stage, seconds in spent:
+        found[stage] = round(found.get(stage, 0.0) + seconds, 3)
+    return found
 
 
 def named(ratio: Ratio) -> dict[str, float]:

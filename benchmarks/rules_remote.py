@@ -18,8 +18,12 @@ class RemoteRules(RemoteJudge):
     _waiting = b""
     """Read, and not answered yet."""
 
-    def __init__(self, *, effort: str, backend: str, compiles: bool = False) -> None:
-        super().__init__(effort=effort, backend=backend, more={"compiles": compiles})
+    def __init__(
+        self, *, effort: str, backend: str, compiles: bool = False, beside: bool = False
+    ) -> None:
+        """``beside``: others judge on the same device, so what needs all of it is refused."""
+        more: dict[str, object] = {"compiles": compiles, "beside": beside}
+        super().__init__(effort=effort, backend=backend, more=more)
 
     def begin(self) -> None:
         """Start it now, so that it is there when it is first asked."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
-from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged, named
+from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged, named, taken
 from benchmarks.rules_numbers import ON_A_PROCESSOR
 from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.bench.compiled import Compilers, compiling, eager
@@ -32,6 +32,7 @@ from kernelsmith.errors import EvaluationLost, SmithError
 from kernelsmith.evaluate.backend import Backend, load_backend
 from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.evaluator import LocalEvaluator
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.propose.rules.families import families_for
@@ -60,6 +61,9 @@ class Worker:
         # One pair takes a spread between pairs for granted, four per cent; three have seen it.
         thrice = dataclasses.replace(settings.stop, min_pairs=3, max_pairs=3)
         self._patient = dataclasses.replace(settings, robust=False, stop=thrice)
+
+        if isinstance(self.backend, CudaBackend):
+            self.backend.only_beside = asked.get("beside", False)
 
     @cached_property
     def _compilers(self) -> Compilers:
@@ -97,7 +101,8 @@ class Worker:
             if asked["compile"] and self.backend.name == "triton":
                 self._compilers.adopt(self._judge)
             self._judge.forget()
-        for mode in asked["compile"]:
+        refused = record.get("said") == "usage" and lacks_memory(record["message"])
+        for mode in () if refused else asked["compile"]:
             record["compile"][mode] = self._compiled(chosen, task, mode, asked["seeds"].get(mode))
             send(record)
         record.setdefault("device", _device(self.backend))
@@ -200,11 +205,7 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["message"] = without_paths(found.message)
     if found.labels:
         said["labels"] = {each.name.value: without_paths(each.reason) for each in found.labels}
-    if found.spent:
-        said["spent"] = _stages(found.spent)
-    for kept, name in (("timing", "seconds"), ("asked", "asked")):
-        if seconds := dict(found.device_log).get(name):
-            said[kept] = seconds
+    said |= taken(found)
     if found.coverage is not None:
         said["own"] = round(found.coverage.own, 3)
     if found.timing is not None:
@@ -235,14 +236,6 @@ def _best(best: Exemplar | None, confirmed: bool, steps: tuple[Step, ...]) -> di
     )
     about = {"number": number, "confirmed": confirmed}
     return {"said": "passed", "best": evaluated(best.evaluation) | about}
-
-
-def _stages(spent: tuple[tuple[str, float], ...]) -> dict[str, float]:
-    """Seconds by stage; one that came several times has their sum."""
-    found: dict[str, float] = {}
-    for stage, seconds in spent:
-        found[stage] = round(found.get(stage, 0.0) + seconds, 3)
-    return found
 
 
 def _device(backend: Backend) -> dict[str, Any]:

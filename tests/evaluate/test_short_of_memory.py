@@ -8,7 +8,7 @@ import pytest
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task
-from kernelsmith.evaluate.backends.null import NullBackend
+from kernelsmith.evaluate.backends.null import NullBackend, NullOracle
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.harness import judge
 from kernelsmith.testing import QUICK
@@ -55,6 +55,18 @@ def test_a_full_device_counts_against_a_candidate_only_where_it_was_alone(
     assert found.verdict is verdict
     again = beside and "memory" in message
     assert backend.alone == (1 if again else 0)
+
+
+def test_who_can_have_more_rooms_is_judged_in_those_before_it_is_alone(monkeypatch):
+    asked = iter((True, False))
+    monkeypatch.setattr(NullOracle, "widen", lambda _: next(asked), raising=False)
+    backend = Crowded("CUDA out of memory", beside=True, times=2)
+    found = judge(
+        TASK, Candidate(backend="null", source="y + x  # us: 10"), backend=backend, settings=QUICK
+    )
+    assert found.verdict is Verdict.PASSED
+    assert backend.alone == 1
+    assert next(asked, None) is None
 
 
 @pytest.mark.parametrize(

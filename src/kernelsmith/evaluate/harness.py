@@ -161,21 +161,22 @@ class Judge:
     def _through(
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
-        """Check and time; where memory was short beside others, once more without them."""
-        beside = False
-        try:
-            with ExitStack() as stay:
-                beside = self._enter(stay, findings)
-                return self._checked_and_timed(candidate, baseline, findings)
-        except (ProgramFailed, UsageError) as failed:
-            if not beside or not lacks_memory(str(failed)):
-                raise
-        findings.labels.clear()
-        findings.accuracy.clear()
-        findings.rooflines.clear()
-        with ExitStack() as stay:
-            self._enter(stay, findings, alone=True)
-            return self._checked_and_timed(candidate, baseline, findings)
+        """Check and time; where memory was short beside others, with more of it or without them."""
+        alone = False
+        while True:
+            beside = False
+            try:
+                with ExitStack() as stay:
+                    beside = self._enter(stay, findings, alone=alone)
+                    return self._checked_and_timed(candidate, baseline, findings)
+            except (ProgramFailed, UsageError) as failed:
+                if not beside or not lacks_memory(str(failed)):
+                    raise
+            widen = getattr(self._oracle, "widen", None)
+            alone = widen is None or not widen()
+            findings.labels.clear()
+            findings.accuracy.clear()
+            findings.rooflines.clear()
 
     def _enter(self, stay: ExitStack, findings: _Findings, *, alone: bool = False) -> bool:
         """Have room on the device; a backend may know how many can at a time."""

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from kernelsmith.evaluate.exclusive import lock_file
 
-ROOMS = 17
-"""One more than there would be: what a judgement takes is counted as if all of it were there at
-once, and two hardly ever have their fullest moment together (with twelve rooms, 50 to 67 of 140 GB
-were in use). Who finds no memory all the same is judged again, alone."""
-LARGEST = 14
+ROOMS = 22
+"""Six more than there would be: what a judgement takes is counted as if all of it were there at
+once, and two hardly ever have their fullest moment together (with seventeen, all taken, 70 of 140
+GB were in use at the median, 112 in one moment of twenty). Who finds no memory all the same is
+judged again with twice the rooms, and then alone."""
+LARGEST = 18
 """Rooms that one may have beside others."""
 PART = 1 / 16
 """Of the device's memory in each room."""

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda.backend import CudaBackend
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted
 from kernelsmith.evaluate.cuda.peak import Footprint
 from kernelsmith.evaluate.exclusive import DeviceLock
+from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.evaluate.rooms import PART, Rooms
 
 GIGA = 1 << 30
@@ -101,7 +103,7 @@ def holds(context) -> bool:
     [
         ((GIGA,), (GIGA,), True),
         ((GIGA,), (12 * GIGA,), True),
-        ((14 * GIGA,), (14 * GIGA,), False),
+        ((20 * GIGA,), (20 * GIGA,), False),
         ((GIGA,), (40 * GIGA,), False),
         ((40 * GIGA,), (GIGA,), False),
         ((GIGA, 40 * GIGA), (GIGA,), False),
@@ -124,9 +126,9 @@ def test_whoever_times_has_the_device_alone(a_judge):
 
 def test_whoever_waits_for_the_clock_keeps_its_rooms(a_judge):
     waiting = a_judge()
-    with waiting.staying(Sized(14 * GIGA)), waiting.exclusive():
+    with waiting.staying(Sized(20 * GIGA)), waiting.exclusive():
         assert holds(a_judge().staying(known(Sized(GIGA))))
-        assert not holds(a_judge().staying(known(Sized(14 * GIGA))))
+        assert not holds(a_judge().staying(known(Sized(20 * GIGA))))
 
 
 def test_whoever_checks_knows_who_waits_to_time(a_judge):
@@ -176,6 +178,30 @@ def test_smaller_batches_take_fewer_rooms(a_judge):
         with a_judge().staying(oracle, batch_bytes=size):
             counts.append(oracle.rooms())
     assert counts == [2, 1]
+
+
+def test_who_found_no_memory_has_twice_the_rooms_once_and_then_the_device_alone(a_judge):
+    oracle, judge = known(Sized(4 * GIGA)), a_judge()
+    before = oracle.rooms()
+    assert oracle.widen()
+    assert oracle.rooms() == 2 * before
+    with judge.staying(oracle) as beside:
+        assert beside
+    assert not oracle.widen()
+    with judge.staying(oracle) as beside:
+        assert not beside
+    large = known(Sized(20 * GIGA))  # there are no twice as many
+    assert not large.widen()
+
+
+def test_beside_many_judges_a_task_that_needs_the_device_alone_can_be_refused(a_judge):
+    judge = a_judge()
+    judge.only_beside = True
+    with judge.staying(known(Sized(GIGA))) as beside:
+        assert beside
+    with pytest.raises(UsageError, match="alone") as refused, judge.staying(Sized(60 * GIGA)):
+        pass
+    assert lacks_memory(str(refused.value))  # so that it is tried again without others
 
 
 def test_how_large_a_task_is_is_found_once(a_judge):

@@ -77,6 +77,9 @@ class CudaBackend:
         self._speeds: Speeds | None = None
         self._beside = False
         """Whether the judgement at hand leaves room for others."""
+        self.only_beside = False
+        """Whether tasks that need the device alone are refused: while many judge, each of them
+        would keep all others waiting."""
         self.restless = False
         """Whether it was busy with something else for long, when last looked at."""
         self._avoided: dict[Task, set[str]] = {}
@@ -247,6 +250,8 @@ class CudaBackend:
             with self._rooms.taken(_TRYING), self._sharing(oracle):
                 oracle.rooms()
         rooms = 0 if alone else oracle.rooms()
+        if self.only_beside and not rooms:
+            raise UsageError("out of memory beside others: this task needs the device alone")
         with self._rooms.taken(rooms or ROOMS):
             self._beside = rooms > 0
             try:

@@ -15,7 +15,7 @@ from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed, Seen
 from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
 from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
-from kernelsmith.evaluate.rooms import PART, rooms_for
+from kernelsmith.evaluate.rooms import LARGEST, PART, rooms_for
 from kernelsmith.evaluate.sandbox.child import Child, Way
 from kernelsmith.evaluate.settings import GpuSettings
 from kernelsmith.evaluate.spent import Spent
@@ -105,6 +105,7 @@ class DeviceOracle(Oracle):
     """The device, while others may use it, too."""
     batch_bytes = GpuSettings().sample_bytes
     """What a timed batch may take on each side."""
+    _is_widened = False
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
         self._asked = Spent()
@@ -169,6 +170,16 @@ class DeviceOracle(Oracle):
                 self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
         return self._rooms
 
+    def widen(self) -> bool:
+        """Take twice the rooms from now on, where memory was short; says whether there are as many.
+
+        Once: who finds none in those either has the device alone from then on.
+        """
+        rooms = self._rooms or 0
+        self._rooms = 2 * rooms if 2 * rooms <= LARGEST and not self._is_widened else 0
+        self._is_widened = True
+        return self._rooms > 0
+
     @property
     def is_sized(self) -> bool:
         """Whether ``rooms`` has its answer at hand."""
@@ -177,7 +188,7 @@ class DeviceOracle(Oracle):
     @contextmanager
     def within_rooms(self) -> Iterator[None]:
         """Keep to its rooms, here and in the programs that are opened meanwhile."""
-        share = self.rooms() * PART
+        share = min(self.rooms() * PART, 1.0)
         own = max(share - self._program, share / 2)
         self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
         self.for_programs = 1.5 * self._program + _SPARE
