@@ -62,9 +62,12 @@ def taken(found: Evaluation) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if found.spent:
         said["spent"] = _stages(found.spent)
+    log = dict(found.device_log)
     for kept_as, name in (("timing", "seconds"), ("asked", "asked")):
-        if seconds := dict(found.device_log).get(name):
-            said[kept_as] = seconds
+        if name in log:
+            said[kept_as] = log[name]
+    if "judged again" in log:
+        said["short"] = without_paths(log["judged again"])
     return said
 
 

@@ -55,6 +55,7 @@ def test_a_full_device_counts_against_a_candidate_only_where_it_was_alone(
     assert found.verdict is verdict
     again = beside and "memory" in message
     assert backend.alone == (1 if again else 0)
+    assert dict(found.device_log).get("judged again") == (message if again else None)
 
 
 def test_who_can_have_more_rooms_is_judged_in_those_before_it_is_alone(monkeypatch):

@@ -61,6 +61,8 @@ class _Findings:
     kernels: tuple[Kernel, ...] = ()
     rooflines: list[Roofline] = field(default_factory=list)
     log: tuple[tuple[str, str], ...] = ()
+    short: str = ""
+    """What was short of memory beside others, so that all was done again."""
     spent: Spent = field(default_factory=Spent)
 
     def add(self, measured: Measurement) -> None:
@@ -124,6 +126,8 @@ class Judge:
             self._profile(candidate, findings)
         except ProgramFailed as failed:
             verdict, message = failed.verdict, failed.message
+        if findings.short:
+            findings.log = (*findings.log, ("judged again", findings.short))
         if asked := getattr(self._oracle, "asked", None):
             findings.log = (*findings.log, ("asked", asked()))
         return Evaluation(
@@ -172,6 +176,7 @@ class Judge:
             except (ProgramFailed, UsageError) as failed:
                 if not beside or not lacks_memory(str(failed)):
                     raise
+                findings.short = str(failed)[-300:]
             widen = getattr(self._oracle, "widen", None)
             alone = widen is None or not widen()
             findings.labels.clear()
