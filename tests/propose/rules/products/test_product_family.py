@@ -68,6 +68,10 @@ TASKS = {
                  (0, 66, 70, 48)),
 }  # fmt: skip
 REFUSED = {
+    "computed in between": a_task(
+        "return self.point(self.each(x))", inputs="torch.randn(2, 8, 9, 9)",
+        init="self.each = nn.Conv2d(8, 8, 3, groups=8)\nself.point = nn.Conv2d(8, 16, 1)",
+    ),
     "rules find no product": a_task("return x * 2"),
     "one product at a time": a_task("return x @ y + y @ x", names="x, y",
                                     inputs="torch.randn(40, 40), torch.randn(40, 40)"),

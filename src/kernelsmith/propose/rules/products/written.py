@@ -274,6 +274,8 @@ class _Reading:
         names = [each.text for each in self._traced.inputs]
         if len(made) != len(names):
             raise NotRecognised("rules cannot tell which inputs get_inputs() makes")
+        if name not in names:
+            raise NotRecognised(f"{name} is computed in between: rules know products of inputs")
         return made[names.index(name)]
 
     def _number(self, expr: Expr) -> float | None:
