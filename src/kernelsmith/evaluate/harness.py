@@ -22,6 +22,7 @@ from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.domain.timing import Timing
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
+from kernelsmith.evaluate.cuda.lane import DeviceLane
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.guards.opcodes import below_float32
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
@@ -93,6 +94,8 @@ class Judge:
         self._degenerate: dict[str, list[str]] = {}
         self._spared: frozenset[int] = frozenset()
         """Outputs that are parameters or buffers of the reference's module."""
+        self._checked: DeviceLane | None = None
+        """A process that has passed all checks and is still open."""
 
     @property
     def oracle(self) -> Oracle:
@@ -172,6 +175,7 @@ class Judge:
             try:
                 with ExitStack() as stay:
                     beside = self._enter(stay, findings, alone=alone)
+                    stay.callback(self._end_checked)
                     return self._checked_and_timed(candidate, baseline, findings)
             except (ProgramFailed, UsageError) as failed:
                 if not beside or not lacks_memory(str(failed)):
@@ -217,7 +221,7 @@ class Judge:
                 stopwatch = clock(
                     self._backend, self._oracle, task, workload,
                     open_baseline=self._opener_of_baseline(baseline),
-                    open_candidate=lambda setup: self._open(candidate, setup),
+                    open_candidate=lambda setup: self._open_to_time(candidate, setup),
                     settings=self._settings, draw=self._draw, rng=self._secrets, watched=watched,
                 )  # fmt: skip
                 measured = stopwatch.measure()
@@ -272,6 +276,7 @@ class Judge:
             self._label(workload, setup, trials, findings)
         with findings.spent.on("build"):
             lane = self._open(candidate, setup)
+        stays = False
         try:
             with findings.spent.on("check"):
                 if is_random:
@@ -291,10 +296,12 @@ class Judge:
             if self._settings.robust and workload is task.workloads[0]:
                 with findings.spent.on("robust"):
                     self._robust(lane, findings)
+            stays = self._stays(lane)
         finally:
             findings.output = lane.output or findings.output
             findings.kernels = getattr(lane, "compiled", ()) or findings.kernels
-            lane.close()
+            if not stays:
+                lane.close()
             self._oracle.release()
 
     def _label(
@@ -328,6 +335,43 @@ class Judge:
             findings.labels[LabelName.ROBUST] = ""
         else:
             findings.labels[LabelName.FRAGILE] = failure[:1000]
+
+    def _stays(self, lane: Lane) -> bool:
+        """Whether the process that was checked may be the one that is timed first.
+
+        At a glance, and only where it is known what the baseline takes with no candidate there.
+        Opening a process takes a second on a device, and one that compiles itself takes five.
+        """
+        if not (
+            self._settings.gpu.alone_once
+            and isinstance(lane, DeviceLane)
+            and self._backend.timed
+            and len(self._task.workloads) == 1
+            and self._task.weights is not Weights.SEED
+            and getattr(self._oracle, "alone", None)
+        ):
+            return False
+        lane.detach()
+        self._checked = lane
+        return True
+
+    def _open_to_time(self, candidate: Candidate, setup: Setup) -> Lane:
+        """A process to time: the one that was checked, if it is still there, with new weights."""
+        lane, self._checked = self._checked, None
+        if lane is None:
+            return self._open(candidate, setup)
+        try:
+            prepare = self._task.weights is Weights.STATIC and lane.prepares
+            lane.weights(setup.state, first=prepare, prepare=prepare)
+        except BaseException:
+            lane.close()
+            raise
+        return lane
+
+    def _end_checked(self) -> None:
+        if self._checked is not None:
+            self._checked.close()
+            self._checked = None
 
     def _open(self, candidate: Candidate, setup: Setup) -> Lane:
         """Load a candidate in a fresh process and give it the reference's weights."""

@@ -155,7 +155,9 @@ class DeviceLane(Lane):
             {"leaves": leaves, "tree": each.tree, "keywords": each.keywords}
             for leaves, each in zip(view.layout, view.sets, strict=True)
         ]
-        reply = self._ask({"do": "arrange", "handle": view.handle, "slots": slots})
+        share = self._oracle.for_programs or 1.0
+        message = {"do": "arrange", "handle": view.handle, "slots": slots, "memory": share}
+        reply = self._ask(message)
         self._view = view
         self._base = _whole(reply.get("arena")), _whole(reply.get("size"))
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Task, Tolerance, Workload
+from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Measured, Mismatch
-from kernelsmith.evaluate.checks.output import check_output
-from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed, Seen
+from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
 from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
+from kernelsmith.evaluate.cuda.ruler import DeviceRuler
 from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
 from kernelsmith.evaluate.rooms import LARGEST, PART, rooms_for
@@ -22,8 +21,6 @@ from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
-_SHOWN = 1 << 22
-"""Elements up to which a wrong output is copied to the host, where the hints are found."""
 _ROOM, _ROOM_BESIDE = 0.05, 0.01
 """Of the device's memory, for inputs that are arranged at once: alone, and beside others."""
 _SPARE = 1 / 32
@@ -275,7 +272,7 @@ class DeviceOracle(Oracle):
                 eager_error=float(each["eager_error"]),
                 scale=float(each["scale"]),
                 is_finite=bool(each["finite"]),
-                ruler=_Ruler(self, chosen.id, part, position),
+                ruler=DeviceRuler(self, chosen.id, part, position),
             )
 
         outputs = said["outputs"]
@@ -440,69 +437,3 @@ def _rooms_for(predicted: Predicted, batch_bytes: int) -> int | None:
         return None
     arranged = max(2 * int(_ROOM_BESIDE * predicted.total), 3 * batch_bytes)
     return rooms_for(int((1 + 2 * _KEPT) * predicted.comfortable) + arranged, predicted.total)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ruler:
-    """Asks the trusted process about one answer."""
-
-    oracle: DeviceOracle
-    id: int
-    part: str
-    position: int
-
-    def _about(self, place: Placed) -> dict[str, object]:
-        return {
-            "id": self.id, "part": self.part, "position": self.position,
-            "place": place.to_message(),
-        }  # fmt: skip
-
-    def measure(self, place: Placed, *, allowed: float, tolerance: Tolerance) -> Seen:
-        said = self.oracle._ask(
-            {
-                "do": "compare", **self._about(place), "allowed": allowed,
-                "atol": tolerance.atol, "rtol": tolerance.rtol,
-            }
-        )  # fmt: skip
-        if "wrong" in said:
-            return Seen(wrong=int(said["wrong"]), message=said["message"])
-        return Seen(
-            error=float(said["off"]), strangers=int(said["strangers"]),
-            excess=float(said["excess"]),
-        )  # fmt: skip
-
-    def eager_excess(self, tolerance: Tolerance) -> float:
-        said = self.oracle._ask(
-            {
-                "do": "eager_excess", "id": self.id, "part": self.part,
-                "position": self.position, "atol": tolerance.atol, "rtol": tolerance.rtol,
-            }
-        )  # fmt: skip
-        return float(said["excess"])
-
-    def explain(
-        self, place: Placed, *, kind: Kind, budget: Budget, tolerance: Tolerance
-    ) -> Mismatch | Measured:
-        if place.spec.count > _SHOWN and place.spec.is_float:
-            said = self.oracle._ask(
-                {
-                    "do": "explain", **self._about(place), "kind": kind.value,
-                    "allowed": budget.allowed, "eager_error": budget.eager_error,
-                    "atol": tolerance.atol, "rtol": tolerance.rtol,
-                }
-            )  # fmt: skip
-            path = str(said["path"])
-            return Mismatch(path=path, kind=kind, message=str(said["message"]))
-        said = self.oracle._ask({"do": "show", **self._about(place)})
-        read = self.oracle._host_leaf
-        answer = Answer(
-            path=str(said["path"]),
-            eager=read(said["eager"]).tensor,
-            exact=read(said["exact"]).tensor,
-            alternatives=tuple(read(each).tensor for each in said["alternatives"]),
-        )
-        return check_output(read(said["found"]).tensor, answer, budget=budget, tolerance=tolerance)
-
-    def magnified(self) -> float:
-        said = self.oracle._ask({"do": "magnified", "id": self.id, "runs": 4})
-        return float(said["errors"][self.position]) if self.part == "outputs" else 0.0

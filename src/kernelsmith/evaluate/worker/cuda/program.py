@@ -74,6 +74,8 @@ class DeviceProgram(Program):
         """Lay each slot's arguments over the arena; contents come and go there."""
         del fds
         self._forget()
+        # One that was checked beside others, and is timed now, may have more than its share.
+        torch.cuda.set_per_process_memory_fraction(min(1.0, float(str(message["memory"]))))
         self._arena = Mapped(str(message["handle"]))
         slots = message["slots"]
         assert isinstance(slots, list)
