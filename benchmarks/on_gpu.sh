@@ -17,7 +17,7 @@
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten
 #           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
-#                    `kernelsmith bench`
+#                    `kernelsmith bench`; every task has several workloads, so give it 300 s
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
 #           Parts of two phases (smoke, autotune, curve) give half of their seconds to each.
 # A command that runs for longer than a call may is started by `setsid`, from a copy of this folder:
@@ -62,8 +62,8 @@ suite() {
   local name=$1 seconds=$2
   shift 2
   timeout -s INT -k 20 "$((seconds + 60))" "$PYTHON" -m kernelsmith bench "$@" \
-    --backend "$BACKEND" --proposer rules --entrant compile --entrant eager --steps 4 \
-    --effort quick --jobs "${SUITE_JOBS:-3}" --max-seconds "$seconds" --out "$STATE/$name" 2>&1 |
+    --backend "$BACKEND" --proposer rules --entrant compile --entrant eager \
+    --steps "$EVALUATIONS" --effort glance --jobs "${SUITE_JOBS:-3}" --max-seconds "$seconds" --out "$STATE/$name" 2>&1 |
     tee -a "$STATE/log.txt"
   tar -C "$STATE" -cJf "$OUT/$name.tar.xz" "$name"
 }

@@ -58,6 +58,8 @@ class Worker:
         # Judges side by side share cores: what compiles 52 kernels took 23 s with five of them.
         settings = dataclasses.replace(settings, timeout_s=_TIMEOUT_S)
         self._judge = LocalEvaluator(self.backend, settings)
+        # What may call anything is not asked which kernels ran; it goes on with the references.
+        self._free = LocalEvaluator(self.backend, dataclasses.replace(settings, kernels=False))
         # One pair takes a spread between pairs for granted, four per cent; three have seen it.
         thrice = dataclasses.replace(settings.stop, min_pairs=3, max_pairs=3)
         self._patient = dataclasses.replace(settings, robust=False, stop=thrice)
@@ -99,8 +101,9 @@ class Worker:
             record |= {"said": "usage", "message": without_paths(str(error))}
         finally:
             if asked["compile"] and self.backend.name == "triton":
-                self._compilers.adopt(self._judge)
+                self._compilers.adopt(self._free if asked["reference"] else self._judge)
             self._judge.forget()
+            self._free.forget()
         refused = record.get("said") == "usage" and lacks_memory(record["message"])
         for mode in () if refused else asked["compile"]:
             record["compile"][mode] = self._compiled(chosen, task, mode, asked["seeds"].get(mode))
@@ -155,8 +158,9 @@ class Worker:
         """The reference against itself, at a ratio of one if all is well."""
         candidate = Candidate(backend=self.backend.name, source=eager(task))
         free = dataclasses.replace(task, library=Library.ANY)
+        self._free.adopt(self._judge)
         try:
-            return evaluated(self._judge.judge(free, candidate))
+            return evaluated(self._free.judge(free, candidate))
         except EvaluationLost as error:
             return {"said": "lost", "message": without_paths(str(error))}
         except SmithError as error:  # says nothing against what the rules found
