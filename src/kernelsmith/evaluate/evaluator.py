@@ -127,7 +127,7 @@ class LocalEvaluator:
             while other._judges:
                 task, judge = other._judges.popitem()
                 self._judges[task] = self._maker(
-                    self._backend, task, self._settings, oracle=judge.oracle
+                    self._backend, task, self._settings, oracle=judge.hand_over()
                 )
 
     def forget(self) -> None:
@@ -155,7 +155,7 @@ class LocalEvaluator:
     def _judge_of(self, task: Task) -> Judge:
         if task not in self._judges:
             twin = next((each for each in self._judges if _same_reference(each, task)), None)
-            oracle = None if twin is None else self._judges.pop(twin).oracle
+            oracle = None if twin is None else self._judges.pop(twin).hand_over()
             while len(self._judges) >= self._backend.references:
                 self._forget(next(iter(self._judges)))
             self._judges[task] = self._maker(self._backend, task, self._settings, oracle=oracle)

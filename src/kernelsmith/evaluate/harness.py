@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
@@ -22,11 +21,11 @@ from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.domain.timing import Timing
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
-from kernelsmith.evaluate.cuda.lane import DeviceLane
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.guards.opcodes import below_float32
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
+from kernelsmith.evaluate.lanes import Lanes
 from kernelsmith.evaluate.measure import Measurement, Stopwatch
 from kernelsmith.evaluate.outcome import Trial
 from kernelsmith.evaluate.settings import Settings
@@ -92,18 +91,21 @@ class Judge:
         self._secrets = random.SystemRandom()
         self._oracle: Oracle = backend.oracle(task) if oracle is None else oracle
         self._degenerate: dict[str, list[str]] = {}
-        self._spared: frozenset[int] = frozenset()
-        """Outputs that are parameters or buffers of the reference's module."""
-        self._checked: DeviceLane | None = None
-        """A process that has passed all checks and is still open."""
+        self._lanes = Lanes(backend, self._oracle, task, self._settings)
 
     @property
     def oracle(self) -> Oracle:
         """The reference."""
         return self._oracle
 
+    def hand_over(self) -> Oracle:
+        """Give the reference to another judge; this one is used no more."""
+        self._lanes.close()
+        return self._oracle
+
     def close(self) -> None:
         """End the reference's process."""
+        self._lanes.close()
         self._oracle.close()
 
     def judge(self, candidate: Candidate, *, baseline: Candidate | None = None) -> Evaluation:
@@ -175,7 +177,7 @@ class Judge:
             try:
                 with ExitStack() as stay:
                     beside = self._enter(stay, findings, alone=alone)
-                    stay.callback(self._end_checked)
+                    stay.callback(self._lanes.end_checked)
                     return self._checked_and_timed(candidate, baseline, findings)
             except (ProgramFailed, UsageError) as failed:
                 if not beside or not lacks_memory(str(failed)):
@@ -220,9 +222,10 @@ class Judge:
             with findings.spent.on("time"):
                 stopwatch = clock(
                     self._backend, self._oracle, task, workload,
-                    open_baseline=self._opener_of_baseline(baseline),
-                    open_candidate=lambda setup: self._open_to_time(candidate, setup),
+                    open_baseline=self._lanes.opener_of_baseline(baseline),
+                    open_candidate=lambda setup: self._lanes.to_time(candidate, setup),
                     settings=self._settings, draw=self._draw, rng=self._secrets, watched=watched,
+                    **self._lanes.keeping,
                 )  # fmt: skip
                 measured = stopwatch.measure()
             timings.append(measured.timing)
@@ -271,11 +274,11 @@ class Judge:
             setup = self._oracle.workload(workload, self._draw())
             trials = draw_trials(self._oracle, task, self._settings, self._draw)
             kept = enumerate(trials[0].answers.kept)
-            self._spared = frozenset(position for position, own in kept if own)
+            self._lanes.spared = frozenset(position for position, own in kept if own)
             is_random = refuse_random(self._oracle, task, trials[0])
             self._label(workload, setup, trials, findings)
         with findings.spent.on("build"):
-            lane = self._open(candidate, setup)
+            lane = self._lanes.candidate(candidate, setup)
         stays = False
         try:
             with findings.spent.on("check"):
@@ -296,7 +299,7 @@ class Judge:
             if self._settings.robust and workload is task.workloads[0]:
                 with findings.spent.on("robust"):
                     self._robust(lane, findings)
-            stays = self._stays(lane)
+            stays = self._lanes.stays(lane)
         finally:
             findings.output = lane.output or findings.output
             findings.kernels = getattr(lane, "compiled", ()) or findings.kernels
@@ -335,82 +338,6 @@ class Judge:
             findings.labels[LabelName.ROBUST] = ""
         else:
             findings.labels[LabelName.FRAGILE] = failure[:1000]
-
-    def _stays(self, lane: Lane) -> bool:
-        """Whether the process that was checked may be the one that is timed first.
-
-        At a glance, and only where it is known what the baseline takes with no candidate there.
-        Opening a process takes a second on a device, and one that compiles itself takes five.
-        """
-        if not (
-            self._settings.gpu.alone_once
-            and isinstance(lane, DeviceLane)
-            and self._backend.timed
-            and len(self._task.workloads) == 1
-            and self._task.weights is not Weights.SEED
-            and getattr(self._oracle, "alone", None)
-        ):
-            return False
-        lane.detach()
-        self._checked = lane
-        return True
-
-    def _open_to_time(self, candidate: Candidate, setup: Setup) -> Lane:
-        """A process to time: the one that was checked, if it is still there, with new weights."""
-        lane, self._checked = self._checked, None
-        if lane is None:
-            return self._open(candidate, setup)
-        try:
-            prepare = self._task.weights is Weights.STATIC and lane.prepares
-            lane.weights(setup.state, first=prepare, prepare=prepare)
-        except BaseException:
-            lane.close()
-            raise
-        return lane
-
-    def _end_checked(self) -> None:
-        if self._checked is not None:
-            self._checked.close()
-            self._checked = None
-
-    def _open(self, candidate: Candidate, setup: Setup) -> Lane:
-        """Load a candidate in a fresh process and give it the reference's weights."""
-        return self._opened("candidate", candidate.source, self._task.candidate_entry, setup)
-
-    def _opener_of_baseline(self, baseline: Candidate | None) -> Callable[[Setup], Lane]:
-        task = self._task
-        source, entry = task.source, task.entry
-        if task.baseline is not None:
-            source, entry = task.baseline, task.candidate_entry
-        if baseline is not None:
-            source, entry = baseline.source, task.candidate_entry
-
-        def opened(setup: Setup) -> Lane:
-            try:
-                return self._opened("baseline", source, entry, setup)
-            except ProgramFailed as failed:
-                raise UsageError(f"the baseline fails: {failed.message}") from failed
-
-        return opened
-
-    def _opened(self, name: str, source: str, entry: str, setup: Setup) -> Lane:
-        task = self._task
-        lane = self._backend.lane(name, timeout_s=self._settings.timeout_s, oracle=self._oracle)
-        lane.spared = self._spared
-        try:
-            lane.load(source, entry, setup, function=task.is_function)
-            if task.weights is not Weights.SEED:
-                if mismatch := lane.state_mismatch(setup.state):
-                    raise ProgramFailed(
-                        Verdict.REFUSED,
-                        f"{entry} must take the reference's state-dict keys: it {mismatch}",
-                    )
-                prepare = task.weights is Weights.STATIC and lane.prepares
-                lane.weights(setup.state, first=True, prepare=prepare)
-        except BaseException:
-            lane.close()
-            raise
-        return lane
 
     def _convict_compiler(self, lane: Lane) -> None:
         loaded = lane.modules()

@@ -94,6 +94,20 @@ def test_the_device_names_driver_libraries_and_sandbox(passed):
     assert passed.device.sandbox.endswith("may start compilers")
 
 
+def test_at_a_glance_processes_that_stay_change_no_verdict_and_no_ratio(backend):
+    evaluator = LocalEvaluator(backend, effort("glance", "triton"))
+    try:
+        found = [judged(evaluator, each) for each in (RIGHT, RIGHT + "# again", WRONG, RIGHT)]
+    finally:
+        evaluator.forget()
+    assert [each.verdict.value for each in found] == ["passed", "passed", "wrong", "passed"]
+    first, *others = [each.timing.speedup.value for each in found if each.timing]
+    assert others == pytest.approx([first, first], rel=0.1)
+    seconds = [dict(each.device_log)["seconds"] for each in found if each.timing]
+    assert "alone" in seconds[0]
+    assert all("arranging" in each and "alone" not in each for each in seconds[1:])
+
+
 def test_two_ratios_with_an_interval_around_each(passed):
     assert passed.verdict is Verdict.PASSED, passed.message
     (timed,) = passed.timing.workloads

@@ -10,6 +10,7 @@ from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.builder import BuildFailed
 from kernelsmith.evaluate.cuda.lane import (
+    DeviceLane,
     NoBuilder,
     _as_new,
     _children,
@@ -126,3 +127,44 @@ def test_a_process_that_is_gone_is_lost_and_not_innocent():
 def test_cpp_is_for_another_backend():
     with pytest.raises(BuildFailed, match=r"no C\+\+ \(fast\); write a Triton kernel"):
         NoBuilder().build(BuildRequest(kind="cpp", source="", name="fast"))
+
+
+class Remembering(DeviceLane):
+    """A program whose process says where its module lies, and no more."""
+
+    def __init__(self, oracle):
+        self._oracle, self._view, self._state = oracle, object(), {}
+        self._segments = {0x1000: (256, "outputs"), 0x2000: (128, "weights before")}
+
+    def _ask(self, message, fds=()):
+        assert message == {"do": "rest"}
+        return {"segments": [[0x2000, 128, "weights"]]}
+
+    def _note_state(self, described):
+        assert described is None
+
+
+class Mapping:
+    """Notes what is mapped of a program's memory."""
+
+    is_open = True
+
+    def __init__(self):
+        self.mapped = ["outputs", "weights before"]
+
+    def map(self, handle):
+        self.mapped.append(handle)
+        return 128
+
+    def unmap(self, handles):
+        self.mapped = [each for each in self.mapped if each not in handles]
+
+
+def test_a_program_that_rests_is_known_by_its_module_alone():
+    oracle = Mapping()
+    lane = Remembering(oracle)
+    lane.rest()
+    assert oracle.mapped == ["weights"]
+    assert lane._segment_of(0x2010) == (0x2000, "weights")
+    assert lane._segment_of(0x1010) is None
+    lane.detach()  # there is no arena to let go of

@@ -20,7 +20,7 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(batches.SpotCheck, "__call__", lambda *_, **__: None)
     monkeypatch.setattr(batches, "furthest", lambda *_: None)
 
-    def run(*, alone=False, level="glance", us=100.0, known=None, **changes):
+    def run(*, alone=False, level="glance", us=100.0, known=None, keep=None, **changes):
         backend, watch = a_device(tmp_path)
         oracle, numbers = known or Reference(), itertools.count()
         settings = replace(effort(level, backend="triton"), **changes)
@@ -30,7 +30,7 @@ def measured(monkeypatch, tmp_path):
                 open_baseline=lambda _: Program("baseline", us, watch),
                 open_candidate=lambda _: Program("candidate", us / 2, watch),
                 settings=settings, draw=lambda: next(numbers), rng=random.Random(1),
-                watched=Watched(),
+                watched=Watched(), **({} if keep is None else {"keep_baseline": keep}),
             )  # fmt: skip
             return clock.measure(), watch
 
@@ -80,6 +80,18 @@ def test_a_pair_that_does_not_fit_to_what_is_remembered_is_measured_again_in_ful
     assert found.timing.speedup.value == pytest.approx(2.0)
     assert list(oracle.alone.values()) == [100.0]
     assert sum(name == "candidate opens" for name, _ in watch.seen) == 2
+
+
+def test_whoever_keeps_a_baseline_has_it_when_its_pair_is_done(measured):
+    kept = []
+    _, watch = measured(keep=lambda lane: not kept.append(lane))
+    assert [each.name for each in kept] == ["baseline"]
+    assert watch.where("baseline ends") == set()
+    assert watch.seen[-1] == ("candidate ends", "beside")
+    _, watch = measured(keep=lambda lane: False)
+    assert watch.where("baseline ends") == {"beside"}
+    _, watch = measured(alone=True, keep=kept.append)
+    assert len(kept) == 1  # where there are no others, nobody is asked
 
 
 def test_entrants_of_our_own_are_not_asked_for_their_kernels(measured):

@@ -167,6 +167,13 @@ class DeviceLane(Lane):
             self._ask({"do": "forget"})
             self._view = None
 
+    def rest(self) -> None:
+        """Have it keep its module and no other memory, for a later pair."""
+        reply = self._ask({"do": "rest"})
+        self._view = None
+        self._let_go()  # of what it has just given back
+        self._note(reply)
+
     def refill(self, sets: Sequence[InputSet], slots: Sequence[int] | None = None) -> None:
         """Put new contents behind the same addresses, while the program cannot look."""
         chosen = range(len(sets)) if slots is None else slots
@@ -269,6 +276,9 @@ class DeviceLane(Lane):
     def close(self) -> None:
         """End the process, and let go of its memory, which the device then gives back."""
         super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         handles = [handle for _, handle in self._segments.values()]
         self._segments.clear()
         if handles and self._oracle.is_open:

@@ -47,21 +47,27 @@ _STALE_S, _MOST_STALE = 5.0, 3
 """After so long, what the baseline took alone says little; so often that excuses a pair."""
 
 
+def _not(lane: DeviceLane) -> bool:
+    del lane
+    return False
+
+
 class DeviceStopwatch(Batches):
     """Times one candidate beside one baseline on one workload."""
 
     def __init__(
         self, backend: Backend, oracle: Oracle, task: Task, workload: Workload, *,
         open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
-        rng: random.Random, watched: Watched,
+        rng: random.Random, watched: Watched, keep_baseline: Callable[[DeviceLane], bool] = _not,
     ) -> None:  # fmt: skip
+        """``keep_baseline`` takes a baseline's process over after a pair, or says that it won't."""
         assert isinstance(oracle, DeviceOracle)
         super().__init__(
             cast("CudaBackend", backend), oracle, task, settings=settings, draw=draw, rng=rng
         )
         self._workload = workload
         self._open_baseline, self._open_candidate = open_baseline, open_candidate
-        self._watched = watched
+        self._watched, self._keep_baseline = watched, keep_baseline
         self._graph = settings.gpu.graph
         self._why_no_graph = ""
         self._output = ""
@@ -137,13 +143,17 @@ class DeviceStopwatch(Batches):
                 self._look_at_the_reference(setup)
             with self._spent.on("baseline"):
                 baseline = Side(cast(DeviceLane, self._open_baseline(setup)))
+            kept = False
             try:
                 if turns.leaves_room:
                     with self._spent.on("first call"):
                         baseline.call_once(self._oracle.arrange(self._fresh(1)))
-                return self._beside(baseline, setup, turns)
+                found = self._beside(baseline, setup, turns)
+                kept = turns.leaves_room and self._keep_baseline(baseline.lane)
+                return found
             finally:
-                baseline.lane.close()
+                if not kept:
+                    baseline.lane.close()
                 self._oracle.release()
 
     def _beside(self, baseline: Side, setup: Setup, turns: Turns) -> tuple[Pair, Pair | None]:

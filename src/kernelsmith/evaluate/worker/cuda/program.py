@@ -195,6 +195,12 @@ class DeviceProgram(Program):
         self._forget()
         return {}
 
+    def rest(self, _: Message, __: list[int]) -> Message:
+        """Hold nothing but the module until there is something to do again."""
+        self._forget()
+        torch.cuda.empty_cache()
+        return {"state": self._describe_state(), "segments": self._segments()}
+
     def _launch(self, slots: list[int]) -> list[object]:
         outputs: list[object] = []
         keep, forward = outputs.append, self._forward
@@ -273,6 +279,7 @@ def serve(control: socket.socket, fds: list[int]) -> None:
         "choices": program.choices,
         "release": program.release,
         "forget": program.forget,
+        "rest": program.rest,
         "modules": program.modules,
     }
     answer(control, verbs)
