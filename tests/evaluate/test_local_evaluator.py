@@ -51,7 +51,7 @@ def test_those_who_ask_at_the_same_time_get_an_answer_of_their_own_each():
 
 
 def references_of(evaluator: LocalEvaluator) -> list[object]:
-    return [each.oracle for each in evaluator._judges.values()]
+    return [each._oracle for each in evaluator._judges.values()]
 
 
 def test_a_task_that_differs_only_in_what_may_be_called_keeps_its_reference():

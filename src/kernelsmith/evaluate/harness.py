@@ -93,11 +93,6 @@ class Judge:
         self._degenerate: dict[str, list[str]] = {}
         self._lanes = Lanes(backend, self._oracle, task, self._settings)
 
-    @property
-    def oracle(self) -> Oracle:
-        """The reference."""
-        return self._oracle
-
     def hand_over(self) -> Oracle:
         """Give the reference to another judge; this one is used no more."""
         self._lanes.close()

@@ -10,20 +10,29 @@ from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 
+import tensor_cores
+
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 _NUMBERS = count()
 
 
-def runner() -> ProcessPoolExecutor:
-    """It takes seconds to start and serves many runs."""
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+def runner(*, faithful: bool = False) -> ProcessPoolExecutor:
+    """It takes seconds to start and serves many runs.
+
+    A ``faithful`` one rounds and splits float32 as tensor cores do; else products are exact.
+    """
+    return ProcessPoolExecutor(
+        1, mp_context=get_context("spawn"), initializer=_begin, initargs=(faithful,)
+    )
 
 
-def _begin() -> None:
+def _begin(faithful: bool) -> None:
     os.environ["TRITON_INTERPRET"] = "1"
     import torch
 
     torch.set_num_threads(1)
+    if faithful:
+        tensor_cores.install()
 
 
 @cache

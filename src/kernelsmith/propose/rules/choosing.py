@@ -13,9 +13,11 @@ from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.crossover import crossings
 from kernelsmith.propose.rules.diagnosis import Diagnosis, diagnosed
+from kernelsmith.propose.rules.exactness import Exactness, Mends, off_as_tf32
 from kernelsmith.propose.rules.families import Families, Variant, failed
+from kernelsmith.propose.rules.family import Family
 from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
-from kernelsmith.propose.rules.mutation import moves, stepped_back
+from kernelsmith.propose.rules.mutation import Move, made_exact, moves, stepped_back
 from kernelsmith.propose.rules.space import Parameters
 from kernelsmith.propose.rules.statistics import Statistics, Trial, key_of
 
@@ -27,6 +29,8 @@ _MOST_TURNS = 8
 """Briefs in flight that are kept apart."""
 _WHO_WORKS = {"form", "option", "library", "layout", "product", "convolution"}
 """Parameters that say what is left to the library; all others are schedules."""
+_SAME_WORK = {("convolution", "float32"): ("convolution", "library")}
+"""Choices that leave to the library what others do."""
 _STARTS = 8
 """Untried starts that the model ranks beside them."""
 _EARLY = 4
@@ -44,6 +48,8 @@ class Known:
     """Briefs before this one whose outcome nobody knows yet."""
     budget: float | None = None
     """How far off a row may be, as the judge measured it; absent while it has measured nothing."""
+    lag: int | None = None
+    """How many briefs after a trial the first comes that knows of it; absent: all know all."""
 
     def of(self, family: str) -> Statistics:
         """The counts of one family."""
@@ -69,7 +75,7 @@ def budget_of(evaluation: Evaluation) -> float | None:
 
 
 def _shares_of_work(chosen: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, value) for name, value in chosen if name in _WHO_WORKS)
+    return frozenset(_SAME_WORK.get(each, each) for each in chosen if each[0] in _WHO_WORKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +96,32 @@ class Chooser:
         shown = [*brief.inspirations, *brief.failures]
         shown += [brief.parent] if brief.parent is not None else []
         self._bodies = known.bodies | {body(each.candidate.source) for each in shown}
+        self._exactness = Exactness.of(known.trials, families.spaces)
+        self._mends = Mends.of(known.trials, families.spaces, brief.number, lag=known.lag)
+        # Those that mend leave all starts to others.
+        self._flying = max(0, known.in_flight - self._mends.in_flight)
 
     def drafted(self) -> Draft | str:
         """The next candidate, or in one line why there is none."""
-        found = self._from_parent() if self._brief.parent is not None else None
-        found = found or self._started(self._known.in_flight, walk=True)
+        found = self._made_exact()
+        if found is None and self._brief.parent is not None:
+            found = self._from_parent()
+        found = found or self._started(self._flying, walk=True)
         return found or self._nothing()
+
+    def _made_exact(self) -> Draft | None:
+        """The step back from what was off as TF32 is, before all else: it is nearly right."""
+        for trial in self._mends.due:
+            family = self._families.named(trial.family)
+            move = made_exact(family.space, dict(trial.chosen))
+            if (draft := self._moved(family, move)) is not None:
+                return draft
+        return None
+
+    def _moved(self, family: Family, move: Move | None) -> Draft | None:
+        if move is None:
+            return None
+        return self._written(Variant(family=family, chosen=move.chosen), move.note)
 
     def _from_parent(self) -> Draft | None:
         parent = self._brief.parent
@@ -108,33 +134,30 @@ class Chooser:
         early = self._brief.number < _EARLY
         if (early or self._brief.number % 2) and len(self._known.trials) < guidance.ENOUGH:
             # Another start often gains more than another block size; take turns.
-            flying = self._known.in_flight
-            started = self._started(
-                flying if early else flying // 2, why="another start than the parent"
-            )
+            flying = self._flying if early else self._flying // 2
+            started = self._started(flying, why="another start than the parent")
             if started is not None:
                 return started
         return self._near(owner, diagnosed(parent.evaluation, self._brief.device))
 
     def _mended(self, owner: Variant, parent: Exemplar) -> Draft | None:
         """After a failure: back to what is exact, else another start, else any neighbour."""
-        verdict = parent.evaluation.verdict
-        back = stepped_back(owner.family.space, owner.chosen, verdict)
-        if back is not None:
-            draft = self._written(Variant(family=owner.family, chosen=back.chosen), back.note)
-            if draft is not None:
+        verdict, space = parent.evaluation.verdict, owner.family.space
+        backs = [made_exact(space, owner.chosen)] if off_as_tf32(parent.evaluation) else []
+        for back in (*backs, stepped_back(space, owner.chosen, verdict)):
+            if (draft := self._moved(owner.family, back)) is not None:
                 return draft
-        started = self._started(self._known.in_flight, why=f"another start after {verdict}")
+        started = self._started(self._flying, why=f"another start after {verdict}")
         return started or self._near(owner, Diagnosis())
 
     def _beside_another(self) -> Draft | None:
         """The parent is by someone else: a family not yet tried, else the best that is known."""
         why = "the parent is by someone else"
         tried = {each.family for each in self._known.trials}
-        fresh = self._started(self._known.in_flight, why=why, but=tried)
+        fresh = self._started(self._flying, why=why, but=tried)
         timed = [each for each in self._known.trials if each.gain is not None]
         if fresh is not None or not timed:
-            return fresh or self._started(self._known.in_flight, walk=True, why=why)
+            return fresh or self._started(self._flying, walk=True, why=why)
         best = max(timed, key=lambda each: each.gain or 0.0)
         owner = Variant(family=self._families.named(best.family), chosen=dict(best.chosen))
         return self._near(owner, Diagnosis(), why=f"{why}, so from the best of our own")
@@ -144,7 +167,7 @@ class Chooser:
     ) -> Draft | None:
         """The start that those in flight leave over: the ``rank``-th that nobody has tried."""
         left_out = set(but)
-        starts: Iterator[Variant] = self._families.starts()
+        starts = self._families.starts(self._exactness)
         if walk:
             starts = chain(starts, self._families.walk(self._brief.seed))
         found = (
@@ -183,7 +206,7 @@ class Chooser:
         """By what the model expects, untried starts among them; none while it knows too little."""
         starts = [
             each
-            for each in self._families.starts()
+            for each in self._families.starts(self._exactness)
             if not self._known.tried(each) and self._is_ours(each.chosen)
         ]
         pool = [*drawn]
@@ -191,8 +214,7 @@ class Chooser:
             (each, self._words(each, "another start than the parent")) for each in starts[:_STARTS]
         ]
         points = [guidance.Point(family=each.name, chosen=key_of(each.chosen)) for each, _ in pool]
-        spaces = {each.space.template: each.space for each in self._families.members}
-        expected = guidance.expected(self._known.trials, points, spaces)
+        expected = guidance.expected(self._known.trials, points, self._families.spaces)
         if expected is None:
             return None
         order = sorted(range(len(pool)), key=lambda at: (-expected[at].promise, at))
@@ -224,7 +246,10 @@ class Chooser:
 
     def _written(self, variant: Variant, note: str) -> Draft | None:
         """The candidate, unless it cannot be written or its program is known."""
-        if self._known.tried(variant):
+        if self._known.tried(variant) or self._mends.has(variant.name, variant.chosen):
+            return None
+        if not self._exactness.allows(variant.family.space, variant.chosen):
+            self._reasons.append(f"{variant.name} in TF32 is further off than the judge allows")
             return None
         if self._is_too_coarse(variant):
             self._reasons.append(f"{variant.name} would be further off than the judge allows")

@@ -39,7 +39,7 @@ from kernelsmith.propose.rules.products.replace import (
     product_seeds,
     replaced,
 )
-from kernelsmith.propose.rules.space import Parameter, Parameters, Space
+from kernelsmith.propose.rules.space import Parameter, Parameters, Seed, Space
 
 OPTIONS = (
     DEFAULT,
@@ -48,7 +48,6 @@ OPTIONS = (
     CHANNELS_LAST,
     AS_GIVEN,
 )
-Seed = tuple[tuple[str, str], ...]
 DECOY = 0.97
 """Share of the library's products in a call's time above which the judge calls the rest a decoy (at
 98 % it does), by an estimate."""

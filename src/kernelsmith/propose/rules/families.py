@@ -21,6 +21,7 @@ from kernelsmith.propose.rules.compiler.capture import Device as Kind
 from kernelsmith.propose.rules.compiler.compiled import on_gpu
 from kernelsmith.propose.rules.compiler.cpp_family import on_cpu
 from kernelsmith.propose.rules.compiler.shelf import Shelf
+from kernelsmith.propose.rules.exactness import Exactness
 from kernelsmith.propose.rules.family import Family, owned
 from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.kinds import kinds_for
@@ -28,8 +29,10 @@ from kernelsmith.propose.rules.maca import family as ports
 from kernelsmith.propose.rules.products.standalone import ProductFamily, product_family
 from kernelsmith.propose.rules.rewrite.cost import CPU, peaks_of
 from kernelsmith.propose.rules.rewrite.forms import forms_of
+from kernelsmith.propose.rules.space import Space
 from kernelsmith.propose.rules.templates import Template, template_for
 
+NOTHING_DOUBTED = Exactness()
 _LONGEST_WALK = 4096
 _MUCH = 1.2
 """Gain that the cost model must expect of algebra before it goes first."""
@@ -71,13 +74,18 @@ class Families:
                 return Variant(family=family, chosen=chosen)
         return None
 
+    @property
+    def spaces(self) -> dict[str, Space]:
+        """By family."""
+        return {each.space.template: each.space for each in self.members}
+
     def named(self, name: str) -> Family:
         """The family of that name."""
         return next(each for each in self.members if each.space.template == name)
 
-    def starts(self) -> Iterator[Variant]:
+    def starts(self, exactness: Exactness = NOTHING_DOUBTED) -> Iterator[Variant]:
         """The first variant of every family, then the second ones, and so on."""
-        for rank in zip_longest(*(family.space.starts for family in self.members)):
+        for rank in zip_longest(*(exactness.starts(family.space) for family in self.members)):
             for family, chosen in zip(self.members, rank, strict=True):
                 if chosen is not None:
                     yield Variant(family=family, chosen=chosen)

@@ -39,6 +39,20 @@ def stepped_back(space: Space, parent: Parameters, verdict: Verdict) -> Move | N
     return Move(chosen=chosen, note=f"step back after {verdict}: {', '.join(changes)}")
 
 
+def made_exact(space: Space, parent: Parameters) -> Move | None:
+    """After a result that was off as TF32 is: the same without that, and all else as it was."""
+    chosen = space.exactly(parent)
+    changes = [
+        f"{each.name} {parent[each.name]} -> {chosen[each.name]}"
+        for each in space.parameters
+        if chosen[each.name] != parent[each.name]
+    ]
+    if not changes:
+        return None
+    note = f"step back after {Verdict.WRONG}: {', '.join(changes)} (it was off as TF32 is)"
+    return Move(chosen=chosen, note=note)
+
+
 def moves(
     space: Space, parent: Parameters, *, diagnosis: Diagnosis, others: Sequence[Parameters],
     known: Statistics, rng: random.Random, count: int,

@@ -17,6 +17,7 @@ from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.choosing import Chooser, Known, budget_of
 from kernelsmith.propose.rules.compiler.shelf import Shelf
+from kernelsmith.propose.rules.exactness import off_as_tf32
 from kernelsmith.propose.rules.families import (
     Families,
     Finder,
@@ -41,6 +42,7 @@ class _Told:
     gain: float | None
     failed: bool
     disowned: bool
+    tf32: bool = False
     budget: float | None = None
 
 
@@ -89,6 +91,7 @@ class RulesProposer:
             gain=math.log(timing.speedup.value) if timing is not None else None,
             failed=evaluation is not None and not step.passed,
             disowned=evaluation is not None and _is_disowned(evaluation),
+            tf32=evaluation is not None and off_as_tf32(evaluation),
             budget=budget_of(evaluation) if evaluation is not None else None,
         )
         self._told.setdefault(step.brief.task, []).append(told)
@@ -129,8 +132,7 @@ class RulesProposer:
 
     def _known(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Known:
         if self._in_flight is not None:
-            last = brief.number - self._in_flight
-            told = tuple(each for each in told if each.number <= last)
+            told = _as_of(brief, told, last=brief.number - self._in_flight)
         trials, bodies = [], set()
         for each in told:
             if each.source is None:
@@ -144,6 +146,8 @@ class RulesProposer:
                         chosen=key_of(owner.chosen),
                         gain=each.gain,
                         failed=each.failed,
+                        number=each.number,
+                        tf32=each.tf32 and bool(owner.family.space.rounding(owner.chosen)),
                         disowned=each.disowned,
                     )
                 )
@@ -151,6 +155,7 @@ class RulesProposer:
             trials=tuple(trials),
             bodies=frozenset(bodies),
             in_flight=max(0, brief.number - len(told)),
+            lag=self._in_flight,
             budget=min((each.budget for each in told if each.budget is not None), default=None),
         )
 
@@ -165,6 +170,21 @@ def _find_into(found: "Future[Families]", find: FindFamilies, task: Task, backen
         found.set_result(find(task, backend))
     except BaseException as error:  # belongs to those who wait
         found.set_exception(error)
+
+
+def _as_of(brief: Brief, told: tuple[_Told, ...], *, last: int) -> tuple[_Told, ...]:
+    """What was told when a brief was asked for: up to ``last``, and all that it shows.
+
+    A run that had come to an end and goes on shows more than what is in flight would leave.
+    """
+    parent = [] if brief.parent is None else [brief.parent]
+    shown = {e.candidate.source for e in (*parent, *brief.inspirations, *brief.failures)}
+    found = []
+    for each in told:
+        if each.number <= last or each.source in shown:
+            found.append(each)
+        shown.discard(each.source or "")  # the same once more may have come later
+    return tuple(found)
 
 
 def _is_disowned(evaluation: Evaluation) -> bool:

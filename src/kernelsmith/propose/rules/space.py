@@ -12,6 +12,8 @@ from kernelsmith.propose.rules.levers import Lever, lever_named
 from kernelsmith.propose.rules.plan import can_keep, onlines, plan
 
 Parameters = Mapping[str, str]
+Seed = tuple[tuple[str, str], ...]
+"""Some choices, by name."""
 _STRIDE = 256
 """Asks whose seeds cannot coincide, as long as there are that many."""
 
@@ -32,6 +34,9 @@ class Parameter:
     coarse: tuple[tuple[str, float], ...] = ()
     """Values that are less exact than eager, and how far off in the judge's norm: tried only where
     the budget that it measured has room for that."""
+    rounded: tuple[tuple[str, Seed], ...] = ()
+    """Values that multiply float32 in TF32, as torch's convolutions may, each with what to choose
+    instead where eager's are exact."""
     lever: Lever | None = None
     """What it acts on; guessed from the name where nobody says."""
     kernel: str = ""
@@ -42,6 +47,9 @@ class Parameter:
             raise ValueError(f"{self.name} has no choice {self.default!r}")
         if self.default in dict(self.coarse):
             raise ValueError(f"{self.name} cannot begin with {self.default!r}, which is coarse")
+        for value, instead in self.rounded:
+            if dict(instead).get(self.name, value) in dict(self.rounded):
+                raise ValueError(f"{self.name}={value} needs a choice that does not round")
 
     @property
     def acts_on(self) -> Lever:
@@ -55,7 +63,7 @@ class Space:
 
     template: str
     parameters: tuple[Parameter, ...]
-    seeds: tuple[tuple[tuple[str, str], ...], ...]
+    seeds: tuple[Seed, ...]
     """What differs from the defaults in the first variants tried, best guess first."""
 
     @property
@@ -68,7 +76,8 @@ class Space:
 
     def __post_init__(self) -> None:
         known = {each.name: each.choices for each in self.parameters}
-        for name, value in (pair for seed in self.seeds for pair in seed):
+        exact = [instead for each in self.parameters for _, instead in each.rounded]
+        for name, value in (pair for seed in (*self.seeds, *exact) for pair in seed):
             if value not in known.get(name, ()):
                 raise ValueError(f"{self.template} begins with {name}={value}, which is no choice")
 
@@ -99,6 +108,21 @@ class Space:
     def starts(self) -> list[dict[str, str]]:
         """The variants to begin with, best guess first; the defaults where none is named."""
         return [self.defaults | dict(each) for each in self.seeds] or [self.defaults]
+
+    def rounding(self, chosen: Parameters) -> frozenset[tuple[str, str]]:
+        """The choices by which a variant multiplies float32 in TF32; none where it does not."""
+        return frozenset(
+            (each.name, chosen[each.name])
+            for each in self.parameters
+            if chosen[each.name] in dict(each.rounded)
+        )
+
+    def exactly(self, chosen: Parameters) -> dict[str, str]:
+        """The variant nearest to this one that multiplies float32 as it is."""
+        found = dict(chosen)
+        for each in self.parameters:
+            found |= dict(dict(each.rounded).get(chosen[each.name], ()))
+        return found
 
     def error(self, chosen: Parameters) -> float:
         """How far off a variant is expected to be, in the judge's norm; 0 where it is exact."""
@@ -313,13 +337,11 @@ def _few_seeds(rows: int, processors: int) -> tuple[Parameters, ...]:
     return (cut | {"passes": "online"}, cut)
 
 
-def _seeds(
-    parameters: list[Parameter], wanted: tuple[Parameters, ...]
-) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _seeds(parameters: list[Parameter], wanted: tuple[Parameters, ...]) -> tuple[Seed, ...]:
     """Those seeds that say something about these parameters, each once."""
     choices = {each.name: each.choices for each in parameters}
     defaults = {each.name: each.default for each in parameters}
-    found: list[tuple[tuple[str, str], ...]] = []
+    found: list[Seed] = []
     for each in wanted:
         kept = tuple(
             (k, v) for k, v in each.items() if v in choices.get(k, ()) and defaults[k] != v

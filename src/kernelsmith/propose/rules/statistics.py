@@ -23,6 +23,10 @@ class Trial:
     gain: float | None = None
     """Logarithm of its speed-up; absent where it failed or nothing was timed."""
     failed: bool = False
+    number: int = 0
+    """Of the brief that it answered."""
+    tf32: bool = False
+    """Whether it multiplies in TF32 and was wrong by as much as that makes."""
     disowned: bool = False
     """Whether the library did nearly all of its work: so it will with any other schedule."""
 

@@ -14,6 +14,7 @@ from kernelsmith.propose.rules.convolutions.replace import (
     convolved,
     exact_sites,
 )
+from kernelsmith.propose.rules.space import Space
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -55,7 +56,7 @@ def a_call(x, weight, *, last=False, **options):
 
 @pytest.fixture(scope="module")
 def pool():
-    with runner() as opened:
+    with runner(faithful=True) as opened:
         yield opened
 
 
@@ -84,6 +85,20 @@ def test_layouts_are_taken_and_given_as_the_call_has_them(pool, layouts):
 ])  # fmt: skip
 def test_forms_of_all_kinds_are_right(pool, call):
     assert off(pool, call) < TEN_BITS
+
+
+@pytest.mark.parametrize("convolution", ["packed_tf32x3", "packed_bf16x6"])
+@pytest.mark.parametrize("call", [
+    a_call((2, 20, 7, 9), (24, 20, 3, 3), padding=1, stride=2),
+    a_call((2, 3, 15, 16), (16, 3, 7, 7), stride=2, padding=3),
+    a_call((1, 36, 4, 4), (36, 16, 3, 3), groups=2, transposed=True, output_padding=1, stride=2),
+])  # fmt: skip
+def test_our_own_can_be_exact_too(pool, call, convolution):
+    chosen = {**OWN, "convolution": convolution}
+    assert off(pool, call, chosen=chosen) < 1e-6
+    made = convolved(call, chosen)
+    assert made.conditions == call.conditions
+    assert "rounded_to_tf32" not in made.prelude
 
 
 @pytest.mark.slow
@@ -141,6 +156,29 @@ def test_one_channel_a_group_and_halves_are_nothing_that_tf32_concerns():
     call = a_call((1, 8, 9, 9), (8, 8, 3, 3))
     halves = tuple(replace(each, dtype="float16") for each in call.arguments)
     assert exact_sites(replace(call, arguments=halves)) == ()
+
+
+def test_what_rounds_knows_what_to_be_instead_and_stays_whose_it_is():
+    call = a_call((1, 16, 9, 9), (16, 16, 3, 3))
+    space = Space(template="c", parameters=convolution_parameters(call),
+                  seeds=convolution_seeds(call))  # fmt: skip
+    own = {**space.defaults, "convolution": "packed"}
+    assert space.exactly(space.defaults) == {**space.defaults, "convolution": "float32"}
+    assert space.exactly(own) == {
+        "convolution": "packed_bf16x6", "convolution_tile": "128x64", "convolution_stages": "3",
+    }  # fmt: skip
+    assert space.exactly(own) in space.starts
+    for name in ("float32", "packed_tf32x3", "packed_bf16x6"):
+        assert not space.rounding({**own, "convolution": name})
+
+
+def test_halves_have_nothing_to_round_or_to_split():
+    call = a_call((1, 16, 9, 9), (16, 16, 3, 3))
+    halves = tuple(replace(each, dtype="float16") for each in call.arguments)
+    first, *_ = convolution_parameters(replace(call, arguments=halves))
+    assert (first.choices, first.rounded, first.safe) == (("library", "packed"), (), None)
+    seeds = convolution_seeds(replace(call, arguments=halves))
+    assert all("x" not in dict(each)["convolution"] for each in seeds)
 
 
 def test_the_librarys_choice_changes_nothing():

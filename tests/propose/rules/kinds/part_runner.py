@@ -92,5 +92,9 @@ def _worst(found, exact) -> float:  # type: ignore[no-untyped-def]
 
 
 def _module(text: str):  # type: ignore[no-untyped-def]
+    from triton.runtime.interpreter import interpreter_builder
+
+    if "bf16x6" in interpreter_builder.options.allowed_dot_input_precisions:
+        return loaded(text)
     # The interpreter knows nothing finer than float32: Triton's own schemes stand for it.
     return loaded(re.sub(r"""(["'])bf16x[36]\1""", '"ieee"', text))

@@ -5,7 +5,8 @@ many forms to be compiled in reasonable time, the largest are taken.
 
 Both the library and ``packed`` compute float32 convolutions in TF32, as torch allows by default.
 Whether the library does so depends on sizes and layouts, and the layout is what the compiler
-changes: a task can be exact where its compiled form is not. Then the library is asked for float32.
+changes: a task can be exact where its compiled form is not. Then the library is asked for float32,
+and our own kernels split it into parts: ``packed_bf16x6``, ``packed_tf32x3``.
 """
 
 from collections.abc import Iterator
@@ -17,12 +18,18 @@ from kernelsmith.propose.rules.compiler.call import Call, Library, Listed, Opera
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution
 from kernelsmith.propose.rules.kinds.packed.phases import phases_of
-from kernelsmith.propose.rules.kinds.packed.triton import ROUNDED, kernels_of, launch_of
+from kernelsmith.propose.rules.kinds.packed.tiles import EXACT, ROUNDING, rounds
+from kernelsmith.propose.rules.kinds.packed.triton import helpers_of, kernels_of, launch_of
 from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.products.tensors import Tensor, Tensors
-from kernelsmith.propose.rules.space import Parameter, Parameters
+from kernelsmith.propose.rules.space import Parameter, Parameters, Seed
 
 FLOAT32 = "float32"
+_OWN = {"packed": ROUNDING} | {f"packed_{each}": each for each in EXACT[:2]}
+"""Kernels of our own, and what they multiply float32 in; plain float32 is left to the library."""
+_SPLIT = next(name for name, precision in _OWN.items() if precision == EXACT[0])
+_SMALLER: Seed = (("convolution_tile", "128x64"), ("convolution_stages", "3"))
+"""What kernels that split float32 begin with; see ``packed.tiles``."""
 _MOST_FORMS = 6
 _FEW = 16
 """Channels on either side below which tensor cores would be mostly idle, unless neighbours along a
@@ -80,10 +87,13 @@ def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
     sites, exact = convolution_sites(call), exact_sites(call)
     if not sites and not exact:
         return ()
-    choices = ("library", *(("packed",) if sites else ()), *((FLOAT32,) if exact else ()))
+    own = (tuple(_OWN) if exact else ("packed",)) if sites else ()
+    choices = ("library", *own, *((FLOAT32,) if exact else ()))
+    split = (("packed", (("convolution", _SPLIT), *_SMALLER)),) if sites else ()
     chosen = Parameter(
         name="convolution", choices=choices, default="library", ordered=False,
         safe=FLOAT32 if exact else None,
+        rounded=(("library", (("convolution", FLOAT32),)), *split) if exact else (),
         why="whose convolutions: the library's, or products over copies with channels side by side",
     )  # fmt: skip
     if not sites:
@@ -97,19 +107,23 @@ def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
-def convolution_seeds(call: Call) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """What differs from the defaults, best guess first."""
+def convolution_seeds(call: Call) -> tuple[Seed, ...]:
+    """What differs from the defaults, best guess first; not only kernels that may be too coarse."""
     if not convolution_sites(call):
         return ()
     own = ("convolution", "packed")
-    return ((own,), (own, ("convolution_tile", "128x256"), ("convolution_stages", "3")))
+    rounded, large = (own,), (own, ("convolution_tile", "128x256"), ("convolution_stages", "3"))
+    if not exact_sites(call):
+        return (rounded, large)
+    split = [(("convolution", name), *_SMALLER) for name in _OWN if name != "packed"]
+    return (rounded, split[0], large, *split[1:])
 
 
 def convolved(call: Call, chosen: Parameters) -> Call:
     """The call with its convolutions as chosen; itself where they are left to the library."""
     if chosen["convolution"] == FLOAT32:
         return _in_float32(call)
-    sites = convolution_sites(call) if chosen["convolution"] == "packed" else ()
+    sites = convolution_sites(call) if chosen["convolution"] in _OWN else ()
     if not sites:
         return call
     # By what they are: the same in every call of a candidate, which share their texts.
@@ -122,11 +136,13 @@ def convolved(call: Call, chosen: Parameters) -> Call:
         target = f"convolution{names[site.form]}"
         operands = (*step.operands[:2], *given)
         steps[site.at] = replace(step, target=target, operands=operands, keywords=())
-    texts = [ROUNDED]
+    schedule = _schedule(chosen)
+    texts = helpers_of(schedule)
     for form, name in names.items():
-        texts += [*kernels_of(form, name), _function(form, chosen, name)]
+        texts += [*kernels_of(form, schedule, name), _function(form, schedule, name)]
     prelude = "\n\n\n".join([*([call.prelude] if call.prelude else []), *texts])
-    conditions = (*call.conditions, ("torch.backends.cudnn.allow_tf32", "True"))
+    allowed = [("torch.backends.cudnn.allow_tf32", "True")] if rounds(schedule) else []
+    conditions = (*call.conditions, *allowed)
     return replace(call, steps=tuple(steps), prelude=prelude, conditions=conditions)
 
 
@@ -146,14 +162,21 @@ def _in_float32(call: Call) -> Call:
     return replace(call, steps=tuple(steps))
 
 
-def _function(form: Convolution, chosen: Parameters, name: str) -> str:
-    """Three launches behind one call."""
+def _schedule(chosen: Parameters) -> dict[str, str]:
+    """The choices as the kind ``packed`` has them."""
     pixels, channels = chosen["convolution_tile"].split("x")
-    warps = "4" if (pixels, channels) in (("128", "64"), ("64", "64")) else "8"
-    schedule = {
-        "pixels": pixels, "channels": channels, "depth": "32", "warps": warps,
+    precision = _OWN[chosen["convolution"]]
+    # Parts of factors take the registers of more warps.
+    few = 64 * 64 if precision in EXACT else 128 * 64
+    return {
+        "precision": precision, "pixels": pixels, "channels": channels, "depth": "32",
+        "warps": "4" if int(pixels) * int(channels) <= few else "8",
         "stages": chosen["convolution_stages"],
     }  # fmt: skip
+
+
+def _function(form: Convolution, schedule: Parameters, name: str) -> str:
+    """Three launches behind one call."""
     lines = [
         f"def convolution{name}(x, weight, shape, stride):",
         f"    ones = (1,) * {3 - form.ndim}",

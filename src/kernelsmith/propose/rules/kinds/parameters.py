@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kernelsmith.propose.rules.space import Parameter, Parameters, Space
+from kernelsmith.propose.rules.space import Parameter, Parameters, Seed, Space
 
 THROUGH_A_SPAN = (
     "      int64_t i = s * span;",
@@ -21,7 +21,7 @@ def a_space(template: str, parameters: Sequence[Parameter], wanted: Sequence[Par
     """A space whose seeds are those of the wanted ones that it can say, each once."""
     choices = {each.name: each.choices for each in parameters}
     defaults = {each.name: each.default for each in parameters}
-    seeds: list[tuple[tuple[str, str], ...]] = []
+    seeds: list[Seed] = []
     for each in wanted:
         kept = tuple(
             (k, v) for k, v in each.items() if v in choices.get(k, ()) and defaults[k] != v
@@ -100,6 +100,18 @@ def choice(name: str, choices: tuple[str, ...], why: str, *, safe: str | None = 
     return Parameter(
         name=name, choices=choices, default=choices[0], why=why, ordered=False, safe=safe
     )
+
+
+def precision(*exact: str, smaller: Seed = ()) -> Parameter:
+    """How a convolution multiplies float32: in TF32, or in one of these; the first is safe.
+
+    ``smaller`` is what else to choose where it may not round: factors that are split take room.
+    """
+    return Parameter(
+        name="precision", choices=("tf32", *exact), default="tf32", ordered=False, safe=exact[0],
+        rounded=(("tf32", (("precision", exact[0]), *smaller)),),
+        why="how float32 is multiplied; tf32 is what torch's own convolutions do, where they may",
+    )  # fmt: skip
 
 
 def down_columns(chosen: Parameters, body: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from kernelsmith.propose.rules.products.product import (
     ceil_div,
     power_above,
 )
-from kernelsmith.propose.rules.space import Parameter, Parameters
+from kernelsmith.propose.rules.space import Parameter, Parameters, Seed
 
 _LIBRARY, _TILES, _PLANES = 51e6, 63e6, 170e6
 """FLOP per microsecond: cuBLAS in float32, ``bf16x6`` in tiles, ``fp16x3`` from planes."""
@@ -31,6 +31,8 @@ COARSE = 1.2e-5
 """How far off ``bf16x3`` is in a row, by the judge's norm: 6e-6 to 1.1e-5 of signed rows, however
 long (a factor keeps 16 bits and a sign). On an H200 that was 3 to 5 times as far off as eager for
 long centred rows and more than 10 times for short signed ones, which the judge does not allow."""
+_ROUNDED: tuple[tuple[str, Seed], ...] = (("fp16x3", (("precision", "bf16x6"),)),)
+"""Tiles of a convolution over one point are in TF32 by default, as torch's may be."""
 _MANY = 32
 """Small products of a batch from which on they are worth a kernel of their own."""
 _EXTRA_US = 8.0
@@ -64,6 +66,7 @@ def parameters(products: Sequence[Product], chip: Chip = H200) -> tuple[Paramete
                 default="fp16x3",
                 safe="bf16x6",
                 coarse=(("bf16x3", COARSE),),
+                rounded=_ROUNDED if any(each.tf32 for each in exact) else (),
                 ordered=False,
                 lever=Lever.PRODUCT,
                 why="how many half-precision products make one of float32",

@@ -217,9 +217,7 @@ def _space(found: Convolution, backend: str) -> Space:
             {"layout": "last", "channels": "8", "pixels": "128"},
         ))  # fmt: skip
     made = [
-        p.choice("precision", ("tf32", "tf32x3", "ieee"),
-                 "how float32 is multiplied; tf32 is what torch's own convolutions do",
-                 safe="tf32x3"),
+        p.precision("tf32x3", "ieee"),
         p.choice("order", ("flat", "taps") if found.few else ("taps", "flat"),
                  "channels of one neighbour after the other, or all neighbours of a channel: no "
                  "waste where channels are few"),

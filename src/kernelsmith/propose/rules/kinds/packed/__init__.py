@@ -2,7 +2,9 @@
 
 Tensor cores take TF32 only from rows of factors that lie side by side, and in torch's layout pixels
 do. So input and weights are copied once, channels side by side and borders included; neighbours are
-then rows of that copy, read without a question. TF32 is what torch's own convolutions multiply in.
+then rows of that copy, read without a question. TF32 is what torch's own convolutions multiply in,
+for some sizes and layouts; where they do not, float32 is split into parts that tensor cores take,
+and the copies are not rounded.
 """
 
 from kernelsmith.propose.rules.graph import NotRecognised
@@ -14,6 +16,7 @@ from kernelsmith.propose.rules.kinds.packed.phases import phases_of
 from kernelsmith.propose.rules.kinds.packed.reading import read
 from kernelsmith.propose.rules.kinds.packed.reduced import check, render_reduced
 from kernelsmith.propose.rules.kinds.packed.stages import Stages
+from kernelsmith.propose.rules.kinds.packed.tiles import EXACT, SMALLER
 from kernelsmith.propose.rules.kinds.packed.triton import render_triton
 from kernelsmith.propose.rules.kinds.trace import Traced
 from kernelsmith.propose.rules.space import Space
@@ -32,7 +35,7 @@ def recognise(traced: Traced, backend: str) -> Written:
     _check(found, backend)
     kind = "transposed convolution" if found.turned else "convolution"
     return Written(
-        backend=backend, module=traced.module, space=_space(),
+        backend=backend, module=traced.module, space=_space(halves=_in_halves(traced)),
         render=lambda chosen: render_triton(found, chosen),
         does=f"One kernel multiplies weights and neighbours of a {kind} over copies with "
         "channels side by side, and does what stands behind it in registers.",
@@ -60,9 +63,10 @@ def _reduced(traced: Traced, backend: str) -> Written:
             " and keeps moments or sums of its tiles; small ones join them, and another pass over "
             "what it wrote does the rest."
         )
+    space = _space(whole=stages.whole(0), halves=_in_halves(traced))
     return Written(
-        backend=backend, module=traced.module, space=_space(whole=stages.whole(0)),
-        render=lambda chosen: render_reduced(reduced, stages, chosen), does=does,
+        backend=backend, module=traced.module, space=space, does=does,
+        render=lambda chosen: render_reduced(reduced, stages, chosen),
     )  # fmt: skip
 
 
@@ -74,22 +78,32 @@ def _check(found: Convolution, backend: str) -> None:
     phases_of(found)
 
 
-def _space(*, whole: bool = False) -> Space:
-    """``whole``: a program has all channels."""
+def _in_halves(traced: Traced) -> bool:
+    """Whether every workload is of half precision, which tensor cores take as it is."""
+    halves = ("float16", "bfloat16")
+    return all(each.dtype in halves for each in traced.module.task.workloads)
+
+
+def _space(*, whole: bool = False, halves: bool = False) -> Space:
+    """``whole``: a program has all channels. ``halves``: there is no float32 to be multiplied."""
     wide = p.sized("channels", "128", "output channels per program", "32", "64", "128", "256")
+    smaller = tuple(each for each in SMALLER if not (whole and each[0] == "channels"))
     made = [
+        *([] if halves else [p.precision(*EXACT, smaller=smaller)]),
         p.sized("pixels", "128", "outputs per program and channel", "64", "128", "256"),
         *([] if whole else [wide]),
         p.sized("depth", "32", "products per step", "16", "32", "64"),
         p.warps("8"),
         p.sized("stages", "4", "tiles in flight", "2", "3", "4", "5"),
     ]
+    exact = () if halves else tuple({"precision": each, **dict(smaller)} for each in EXACT[:2])
     if whole:
         return p.a_space("packed", made, (
             {}, {"stages": "3"}, {"warps": "4"}, {"pixels": "64", "warps": "4"},
-            {"pixels": "256"}, {"depth": "64", "stages": "2"},
+            {"pixels": "256"}, {"depth": "64", "stages": "2"}, *exact,
         ))  # fmt: skip
     return p.a_space("packed", made, (
         {}, {"channels": "256", "stages": "3"}, {"channels": "64", "warps": "4"},
         {"pixels": "256", "channels": "64"}, {"stages": "3"}, {"depth": "64", "stages": "2"},
+        *exact,
     ))  # fmt: skip

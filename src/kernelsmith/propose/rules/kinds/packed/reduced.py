@@ -24,9 +24,9 @@ from kernelsmith.propose.rules.kinds.packed.phases import phases_of
 from kernelsmith.propose.rules.kinds.packed.reading import Reduced
 from kernelsmith.propose.rules.kinds.packed.stages import MOMENTS, Stages
 from kernelsmith.propose.rules.kinds.packed.triton import (
-    ROUNDED,
     Ending,
     fits_of,
+    helpers_of,
     kernels_of,
     launch_of,
     placed,
@@ -70,7 +70,8 @@ def render_reduced(reduced: Reduced, stages: Stages, chosen: Parameters) -> Part
     """Write one choice of parameters."""
     found = reduced.convolution
     ending = _ending(stages)
-    kernels = [ROUNDED, *sums.functions(stages), *kernels_of(found, ending=ending)]
+    kernels = [*helpers_of(chosen), *sums.functions(stages)]
+    kernels += kernels_of(found, chosen, ending=ending)
     launch = launch_of(found, chosen, ending=ending)
     for stage in range(1, stages.last + 1):
         kernels.append(finish(stages, stage))
@@ -94,7 +95,7 @@ def _fits(reduced: Reduced, stages: Stages, chosen: Parameters) -> tuple[str, ..
         for each, size in zip(found.outs(found.x), reduced.window or (1, 1, 1), strict=True)
     )
     made = [
-        *fits_of(found),
+        *fits_of(found, chosen),
         *(each.replace("<pixels>", space).replace("<windows>", windows) for each in reduced.fits),
     ]
     if _whole(stages):

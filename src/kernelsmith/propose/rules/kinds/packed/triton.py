@@ -12,6 +12,13 @@ from kernelsmith.propose.rules.kinds.neighbours.triton import (
     wrapped,
 )
 from kernelsmith.propose.rules.kinds.packed.phases import Axis, Phase, phases_of
+from kernelsmith.propose.rules.kinds.packed.tiles import (
+    fitted,
+    most_sums,
+    precision_of,
+    rounds,
+    warps_of_all,
+)
 from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.kinds.texts import triton_functions
 from kernelsmith.propose.rules.space import Parameters
@@ -81,32 +88,46 @@ def render_triton(found: Convolution, chosen: Parameters) -> Parts:
     """Write one choice of parameters."""
     nodes = (*found.before.nodes, *found.after.nodes)
     return Parts(
-        kernel=triton_functions(nodes) + "\n\n\n".join([ROUNDED, *kernels_of(found)]),
-        fits=fits_of(found), setup=found.setup(),
+        kernel=triton_functions(nodes) + "\n\n\n".join(
+            [*helpers_of(chosen), *kernels_of(found, chosen)]
+        ),
+        fits=fits_of(found, chosen), setup=found.setup(),
         launch=(
             *found.prepared(), "groups = layer.groups", *launch_of(found, chosen), "return out",
         ),
     )  # fmt: skip
 
 
-def fits_of(found: Convolution) -> tuple[str, ...]:
+def fits_of(found: Convolution, chosen: Parameters) -> tuple[str, ...]:
     """When the kernels may run."""
     x = found.x
+    allowed = f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)"
     return (
-        *found.fits(DTYPES), f"({x}.dtype is not torch.float32 or torch.backends.cudnn.allow_tf32)",
+        *found.fits(DTYPES), *([allowed] if rounds(chosen) else []),
         # Places of pixels are counted in 32 bits.
         f"{x}.numel() // {x}.shape[1] * {_growth(found)} < 2**31",
     )  # fmt: skip
 
 
-def kernels_of(found: Convolution, name: str = "", *, ending: Ending | None = None) -> list[str]:
-    """Copy, weights and product; they need ``ROUNDED``. ``name`` is added to what they are called.
+def kernels_of(
+    found: Convolution, chosen: Parameters, name: str = "", *, ending: Ending | None = None
+) -> list[str]:
+    """Copy, weights and product; they need ``helpers_of``. ``name`` is added to their names.
 
     Raises:
         NotRecognised: It has too many phases.
     """
-    ending = ending or stored(found)
-    return [_copy(found, name), _weights(found, name), _product(found, name, ending)]
+    ending, near = ending or stored(found), "rounded_to_tf32({})" if rounds(chosen) else "{}"
+    return [
+        _copy(found, name, near),
+        _weights(found, name, near),
+        _product(found, name, ending),
+    ]
+
+
+def helpers_of(chosen: Parameters) -> list[str]:
+    """What the kernels call: only TF32 is rounded, whatever is exact keeps all bits."""
+    return [ROUNDED] if rounds(chosen) else []
 
 
 def _growth(found: Convolution) -> int:
@@ -120,8 +141,8 @@ def _in_rows(found: Convolution) -> bool:
     return found.few and not (found.turned or found.grouped) and found.step[2] == 1
 
 
-def _copy(found: Convolution, name: str) -> str:
-    """Channels side by side, zeros around."""
+def _copy(found: Convolution, name: str, near: str) -> str:
+    """Channels side by side, zeros around; ``near`` is what becomes of a value."""
     numbers = [name for name in found.numbers if name.startswith("t")]
     names = [
         "x", "copy", "inputs", *(f"in_{a}" for a in AXES), *(f"size_{a}" for a in AXES),
@@ -149,12 +170,12 @@ def _copy(found: Convolution, name: str) -> str:
         *value_of(found, "both"),
         "to = copy + (row.to(tl.int64) * size_x + left)[:, None] * ALL + place[None, :]",
         "there = (left < size_x)[:, None] & (place < ALL)[None, :]",
-        "tl.store(to, rounded_to_tf32(v.to(copy.dtype.element_ty)), mask=there)",
+        f"tl.store(to, {near.format('v.to(copy.dtype.element_ty)')}, mask=there)",
     ]
     return _jit("pack" + name, found, [*names, "WIDTH", "ALL"], fixed, lines)
 
 
-def _weights(found: Convolution, name: str) -> str:
+def _weights(found: Convolution, name: str, near: str) -> str:
     """One row of factors per output channel, neighbour by neighbour."""
     names = ["weight", "factors", "inputs", "group", *(f"first_{a}" for a in AXES), "wo", "wi",
              *(f"w{a}" for a in AXES), "RUN", "WIDTH"]  # fmt: skip
@@ -179,7 +200,7 @@ def _weights(found: Convolution, name: str) -> str:
         *place,
         f"wanted = (k < LENGTH) & {known}",
         f"w = tl.load(weight + {source} + {at}, mask=wanted, other=0.0)",
-        "tl.store(factors + co * LENGTH + k, rounded_to_tf32(w), mask=k < LENGTH)",
+        f"tl.store(factors + co * LENGTH + k, {near.format('w')}, mask=k < LENGTH)",
     ]
     return _jit("weigh" + name, found, names, fixed, lines)
 
@@ -200,7 +221,7 @@ def _product(found: Convolution, name: str, ending: Ending) -> str:
         *(f"shift_{a}" for a in AXES), *(name for name, _ in ending.numbers),
         "RUN", "WIDTH", "ALL",
     ]  # fmt: skip
-    fixed = [*(f"N{a}" for a in "ZYX"), "BP", "BC", "BK"]
+    fixed = [*(f"N{a}" for a in "ZYX"), "BP", "BC", "BK", "EXACT"]
     first = phases_of(found)[0]
     (sz, sy, sx), (dz, dy, dx) = [(a.stride for a in first), (a.step for a in first)]
     if _in_rows(found):
@@ -252,7 +273,7 @@ def _product(found: Convolution, name: str, ending: Ending) -> str:
         f"        far = ({far}).to(tl.int64) * ALL",
         f"        v = tl.load(near + (far + k % STEPS * BK){row})",
         "        w = tl.load(beside + k * BK)",
-        '        total = tl.dot(v, w, total, input_precision="tf32")',
+        "        total = tl.dot(v, w, total, input_precision=EXACT)",
     ]
     return _jit("convolve" + name, found, names, fixed, [*lines, *ending.lines])
 
@@ -276,7 +297,7 @@ def launch_of(
 
     They need ``sizes`` and ``outs`` (three numbers each), ``channels`` and ``groups``.
     """
-    ending = ending or stored(found)
+    ending, chosen = ending or stored(found), fitted(chosen)
     phases = phases_of(found)
     lines = [
         "batch, inputs = x.shape[0], x.shape[1] // groups",
@@ -298,8 +319,10 @@ def launch_of(
         "tiles = groups * triton.cdiv(group, BC)",
     ]  # fmt: skip
     if ending.by_image or ending.whole:
-        most = f"{_REGISTERS} // BC, max(64, triton.next_power_of_2(outs[0] * outs[1] * outs[2]))"
-        lines.append(f"BP = min({chosen['pixels']}, {most})")
+        most = f"{most_sums(chosen)} // BC"
+        most = most if rounds(chosen) else f"max(64, {most})"
+        few = "max(64, triton.next_power_of_2(outs[0] * outs[1] * outs[2]))"
+        lines.append(f"BP = min({chosen['pixels']}, {most}, {few})")
     if ending.by_image:
         each = [
             f"triton.cdiv({' * '.join(f'({n})' for n in _counts(phase, ending))}, BP)"
@@ -309,10 +332,6 @@ def launch_of(
     for phase in phases:
         lines += _phase(found, chosen, phase, name, ending)
     return lines
-
-
-_REGISTERS = 32768
-"""Sums that a program may hold."""
 
 
 def _channels(chosen: Parameters, ending: Ending) -> str:
@@ -391,7 +410,9 @@ def _phase(
             "copy", "factors", *(text for _, text in ending.tensors), "batch", "channels", "group",
             *(_strides(found, ending.target) if ending.target else []), "*counts", "*size", base,
             shift, *(text for _, text in ending.numbers), "RUN=RUN", "WIDTH=WIDTH", "ALL=ALL",
-            *fixed, f"BP={pixels}", "BC=BC", "BK=BK", f"num_warps={chosen['warps']}",
+            *fixed, f"BP={pixels}", "BC=BC", "BK=BK",
+            f'EXACT="{precision_of(chosen)}" if x.dtype is torch.float32 else "ieee"',
+            f"num_warps={warps_of_all(chosen) if ending.whole else chosen['warps']}",
             f"num_stages={chosen['stages']}",
         ]),
         *more,
