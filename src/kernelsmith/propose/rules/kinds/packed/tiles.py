@@ -9,8 +9,8 @@ from kernelsmith.propose.rules.space import Parameters, Seed
 
 ROUNDING = "tf32"
 EXACT = ("bf16x6", "tf32x3", "ieee")
-"""Six products of bfloat16, three of TF32, or float32 without tensor cores. The first is safe, and was
-the fastest in tiles of products on an H200 (63 and 35 TFLOP/s; the library's float32 has 51)."""
+"""Six products of bfloat16, three of TF32, or float32 without tensor cores. The first is safe, and
+was the fastest in tiles of products on an H200 (63 and 35 TFLOP/s; the library's float32: 51)."""
 SMALLER: Seed = (("channels", "64"), ("stages", "3"))
 """What exact tiles begin with: two programs to a multiprocessor, one splits while the other
 multiplies (128 registers a thread and 64 KiB, compiled for Hopper)."""
