@@ -22,15 +22,17 @@
 #           Parts of two phases (smoke, autotune, curve) give half of their seconds to each.
 # A command that runs for longer than a call may is started by `setsid`, from a copy of this folder:
 # later calls look at STATE, and bring home what lies there.
-# settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels
-#           2,3" first, then JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
+# settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), BESIDE (4),
+#           JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels 2,3" first, then
+#           JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
 #           COMMIT, BACKEND (triton), PYTHON (python3),
 #           CAPTURED (usual.zip of an earlier call's OUT, for a machine that has no STATE yet),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
 cd "$(dirname "$0")/.."
 : "${KERNELBENCH:?name a checkout of KernelBench}" "${STATE:?name a folder}" "${OUT:?name a folder}"
-JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4} BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
+JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4}
+BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
 COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3} AGAIN=${AGAIN:-5}
 export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1

@@ -130,8 +130,7 @@ class Lanes:
     def _with_weights(self, lane: DeviceLane, setup: Setup) -> Lane:
         """Write other weights into one that is open."""
         try:
-            prepare = self._task.weights is Weights.STATIC and lane.prepares
-            lane.weights(setup.state, first=prepare, prepare=prepare)
+            self._weigh(lane, setup, first=False)
         except BaseException:
             lane.close()
             raise
@@ -149,9 +148,13 @@ class Lanes:
                         Verdict.REFUSED,
                         f"{entry} must take the reference's state-dict keys: it {mismatch}",
                     )
-                prepare = task.weights is Weights.STATIC and lane.prepares
-                lane.weights(setup.state, first=True, prepare=prepare)
+                self._weigh(lane, setup, first=True)
         except BaseException:
             lane.close()
             raise
         return lane
+
+    def _weigh(self, lane: Lane, setup: Setup, *, first: bool) -> None:
+        """Give it the reference's weights: into its memory, unless it must see them come."""
+        prepare = self._task.weights is Weights.STATIC and lane.prepares
+        lane.weights(setup.state, first=first or prepare, prepare=prepare)
