@@ -15,6 +15,8 @@ from pathlib import Path
 
 _HELD = re.compile(r"\d+: (-> )?FLOCK +ADVISORY +(READ|WRITE) +(-?\d+) +\S+:(\d+) ")
 _LOOK_S = 0.02
+_FULL = 3900
+"""Bytes from which a read of ``/proc/locks`` may have ended for want of room: it gives a page."""
 
 
 @dataclass(slots=True)
@@ -50,22 +52,40 @@ def files(folder: Path) -> dict[int, str]:
     return {each.stat().st_ino: each.suffix[1:] for each in found if each.is_file()}
 
 
-def seen(listed: str, known: dict[int, str]) -> Seen:
-    """Read one state of ``/proc/locks``."""
+def listed() -> str:
+    """The locks of all processes, as they were at one moment if they fit into a page.
+
+    One read is one state. A second one goes on by counting lines, so a lock that is taken in
+    between makes it repeat a line; it is asked only where the first was full.
+    """
+    fd = os.open("/proc/locks", os.O_RDONLY)
+    try:
+        parts = [os.read(fd, 1 << 20)]
+        while len(parts[-1]) >= _FULL:
+            parts.append(os.read(fd, 1 << 20))
+    finally:
+        os.close(fd)
+    return b"".join(parts).decode()
+
+
+def seen(locks: str, known: dict[int, str]) -> Seen:
+    """What a list of locks says."""
     found = Seen()
-    for line in listed.splitlines():
+    rooms = set()
+    for line in locks.splitlines():
         held = _HELD.match(line)
         name = known.get(int(held[4]), "") if held else ""
         if held is None or not name:
             continue
-        if name.startswith("room"):
-            found.rooms += not held[1]
+        if name.startswith("room") and not held[1]:
+            rooms.add(held[4])  # one has it, whatever is listed twice
         elif name == "lock" and held[1]:
             found.waiting += 1
         elif name == "lock" and held[2] == "WRITE":
             found.alone = int(held[3])
         elif name == "lock":
             found.sharing += 1
+    found.rooms = len(rooms)
     return found
 
 
@@ -78,7 +98,7 @@ def main() -> None:
         raise SystemExit("nobody has judged on a GPU here since this machine started")
     looks, spells, until = [], Spells(), time.monotonic() + args.seconds
     while time.monotonic() < until:
-        looks.append(seen(Path("/proc/locks").read_text(), known))
+        looks.append(seen(listed(), known))
         last = looks[-1]
         kind = "alone" if last.alone is not None else "shared" if last.sharing else "nobody"
         spells.note(kind, time.monotonic())
