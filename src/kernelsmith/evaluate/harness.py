@@ -44,7 +44,7 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/6"
+JUDGE = f"{__version__}/7"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 
@@ -177,7 +177,9 @@ class Judge:
             except (ProgramFailed, UsageError) as failed:
                 if not beside or not lacks_memory(str(failed)):
                     raise
-                findings.short = str(failed)[-300:]
+                question = getattr(self._oracle, "unanswered", "")
+                asked = f"{question}: " if question and isinstance(failed, UsageError) else ""
+                findings.short = f"{asked}{failed}"[:400]
             widen = getattr(self._oracle, "widen", None)
             alone = widen is None or not widen()
             findings.labels.clear()

@@ -24,6 +24,12 @@ def test_slicing_leaves_a_sixteenth_of_the_exact_run():
     assert whole - sliced == 2 * 2560 - 2 * 2560 // 16
 
 
+def test_beside_others_the_outputs_of_slices_stay_on_the_device():
+    whole = predicted_peak(F, sets=1, context_bytes=0, sliced=False, beside=True)
+    sliced = predicted_peak(F, sets=1, context_bytes=0, sliced=True, beside=True)
+    assert whole - sliced == 2 * 2560 - (2 * 800 + 2 * 2560 // 8)
+
+
 def test_half_precision_widens_by_four():
     extra = predicted_peak(F, sets=1, context_bytes=0, sliced=False, widening=4) - predicted_peak(
         F, sets=1, context_bytes=0, sliced=False

@@ -1,5 +1,7 @@
 """What the reference says, and that asking leaves it as it was."""
 
+import weakref
+
 import pytest
 import torch
 
@@ -39,6 +41,25 @@ def test_a_changed_buffer_is_an_answer_and_is_put_back():
         assert [key for key, _ in answer.buffers] == ["calls"]
         assert answer.buffers[0][1].eager == answer.buffers[0][1].exact == 1
         assert case.model.calls == 0
+
+
+class Halving(torch.nn.Module):
+    def forward(self, x, places, scale):
+        x.mul_(0.5)
+        places.add_(1)
+        return x * scale
+
+
+def test_inputs_that_a_call_writes_are_answers_and_stay_as_they_were():
+    leaves = [torch.randn(8, 4), torch.arange(3), torch.tensor([2.0, float("nan"), 1.0, 3.0])]
+    before = [leaf.clone() for leaf in leaves]
+    chosen = InputSet([{"t": 0}, {"t": 1}, {"t": 2}], leaves, keywords=False)
+    answer = Case(Halving(), None, None, None, None).answer(chosen, nudges=0)
+    assert [leaf for leaf, _ in answer.mutated] == [0, 1]
+    halved, moved = (output for _, output in answer.mutated)
+    assert torch.equal(halved.exact, before[0].double() / 2)
+    assert torch.equal(moved.exact, torch.arange(1, 4))
+    assert all(torch.equal(now, then) for now, then in zip(leaves[:2], before[:2], strict=True))
 
 
 def test_after_the_first_call_only_what_may_change_is_copied():
@@ -123,3 +144,23 @@ class Fading(torch.nn.Module):
 def test_a_buffer_that_is_dropped_is_no_longer_compared():
     case, chosen = asked(Fading())
     assert case.run(chosen, chosen.leaves, double=False).state == {}
+
+
+def test_to_see_whether_it_is_random_two_results_are_held_at_a_time():
+    held: list[weakref.ref] = []
+
+    def drawn(x):
+        assert sum(each() is not None for each in held) <= 2
+        result = x + 1
+        held.append(weakref.ref(result))
+        return result
+
+    chosen = InputSet([{"t": 0}], [torch.randn(8, 4)], keywords=False)
+    assert not Case(None, drawn, None, None, None).differs(chosen)
+    assert len(held) == 3
+
+
+def test_a_third_run_may_show_that_it_is_random():
+    calls = iter((0.0, 0.0, 1.0))
+    chosen = InputSet([{"t": 0}], [torch.randn(8, 4)], keywords=False)
+    assert Case(None, lambda x: x + next(calls), None, None, None).differs(chosen)

@@ -46,3 +46,38 @@ def test_tensors_that_are_empty_scalars_or_transposed_keep_their_form(leaf):
 def test_integers_are_left_alone():
     generator = torch.Generator().manual_seed(1)
     assert inputs._VARIANTS["dotted"]([torch.arange(4)], generator) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_signs_are_turned_half_of_the_time_and_values_stay(dtype):
+    plain = torch.rand(300, 700).to(dtype) + 0.5
+    drawn = changed("negative", plain)
+    assert drawn.dtype is dtype
+    assert torch.equal(drawn.abs(), plain)
+    assert 0.48 < float((drawn < 0).double().mean()) < 0.52
+
+
+def test_wide_values_spread_over_four_decades_of_either_sign():
+    drawn = changed("wide", torch.ones(300, 700))
+    logs = drawn.abs().log10()
+    assert (logs.min(), logs.max()) == (pytest.approx(-2, abs=0.01), pytest.approx(2, abs=0.01))
+    assert abs(float(logs.mean())) < 0.02
+    assert 0.48 < float((drawn < 0).double().mean()) < 0.52
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e100])
+def test_speckles_are_as_large_as_what_they_replace(scale):
+    plain = scale * torch.rand(300, 700, dtype=torch.float64)
+    drawn = changed("speckled", plain)
+    noise = drawn[drawn != plain]
+    assert 200 < noise.numel() < 700
+    assert bool((noise < 0).any())
+    assert float(noise.abs().mean()) == pytest.approx(0.46 * scale, rel=0.2)
+
+
+def test_infinities_do_not_count_where_noise_is_scaled():
+    plain = torch.ones(64, 64, dtype=torch.float64)
+    plain[3, 5], plain[7, 9] = float("inf"), float("nan")
+    assert inputs._scale(plain) == pytest.approx(1.0)
+    assert inputs._scale(torch.zeros(4)) == 1.0
+    assert inputs._scale(torch.zeros(0)) == 1.0

@@ -64,9 +64,10 @@ class Predicted:
         return self._at_most(sliced=True)
 
     @property
-    def comfortable(self) -> int | None:
-        """The same where float64 answers need not be found slice by slice."""
-        return self._at_most(sliced=False)
+    def beside(self) -> int | None:
+        """The same beside others, where float64 answers are found in one go if not by batches."""
+        batched = self.footprint is not None and self.footprint.batched
+        return self._at_most(sliced=batched, beside=True)
 
     @property
     def program(self) -> float:
@@ -76,10 +77,12 @@ class Predicted:
             return 0.0
         return (2 * f.weights + f.inputs + f.outputs + f.activations) / self.total
 
-    def _at_most(self, *, sliced: bool) -> int | None:
+    def _at_most(self, *, sliced: bool, beside: bool = False) -> int | None:
         if self.footprint is None:
             return None
-        return predicted_peak(self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced)
+        return predicted_peak(
+            self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced, beside=beside
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,8 @@ class DeviceOracle(Oracle):
     """The device, while others may use it, too."""
     batch_bytes = GpuSettings().sample_bytes
     """What a timed batch may take on each side."""
+    unanswered = ""
+    """The last question that the reference failed at."""
     _is_widened = False
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
@@ -120,6 +125,9 @@ class DeviceOracle(Oracle):
         """What broke an earlier process of this reference: variants of inputs, and questions."""
         self._variants: dict[int, str] = {}
         self._broken = False
+        self._at = ""
+        """The workload that it was constructed for."""
+        self._random: dict[str, bool] = {}
         self.natures: dict[str, Nature] = {}
         """What is known of the reference, by workload."""
         self.batches: dict[tuple[str, str], int] = {}
@@ -149,7 +157,14 @@ class DeviceOracle(Oracle):
         if workload.name not in self._fitting:
             self._refuse_too_large(workload)
             self._fitting.add(workload.name)
+        self._at = workload.name
         return super().workload(workload, seed)
+
+    def is_random(self, chosen: InputSet) -> bool:
+        """Whether two runs on the same inputs differ; asked once for each workload."""
+        if self._at not in self._random:
+            self._random[self._at] = super().is_random(chosen)
+        return self._random[self._at]
 
     def rooms(self) -> int:
         """How many rooms a judgement takes beside others; 0 where it needs the device alone.
@@ -399,6 +414,7 @@ class DeviceOracle(Oracle):
             with self._asked.on(str(message["do"])):
                 reply = super()._ask(message, fds)
         except UsageError as error:
+            self.unanswered = str(message["do"])
             self._blame(message, str(error))
             raise
         if "misplaced" in reply:
@@ -432,8 +448,13 @@ class DeviceOracle(Oracle):
 
 
 def _rooms_for(predicted: Predicted, batch_bytes: int) -> int | None:
-    """What is kept at hand comes on top, and what is arranged: inputs, and outputs of the sides."""
-    if predicted.comfortable is None:
+    """For the fuller of two moments: answers are kept at hand, or both sides are there.
+
+    What is arranged comes on top: inputs, and outputs of the sides.
+    """
+    if predicted.beside is None or predicted.footprint is None:
         return None
     arranged = max(2 * int(_ROOM_BESIDE * predicted.total), 3 * batch_bytes)
-    return rooms_for(int((1 + 2 * _KEPT) * predicted.comfortable) + arranged, predicted.total)
+    kept = int(2 * _KEPT * predicted.beside)
+    beyond = max(0, kept - predicted.footprint.side)  # who checks has one side
+    return rooms_for(predicted.beside + beyond + arranged, predicted.total)

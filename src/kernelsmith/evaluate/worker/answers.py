@@ -135,6 +135,7 @@ class Case:
     def answer(self, chosen: InputSet, *, nudges: int) -> Answer:
         """Say what is right for one input set."""
         eager = self.run(chosen, chosen.leaves, double=False)
+        written = self._written(chosen, eager)
         exact, is_exact = self.exactly(chosen, eager)
         doubtful = any(not leaf.is_floating_point() for leaf in eager.leaves)
         nudged = []
@@ -150,8 +151,7 @@ class Case:
         self._attach_scores(chosen, outputs)
         mutated = [
             (i, Output(f"input[{i}] after the call", eager.inputs[i], exact.inputs[i], []))
-            for i, before in enumerate(chosen.leaves)
-            if not torch.equal(before, eager.inputs[i]) and not _both_nan(before, eager.inputs[i])
+            for i in written
         ]
         before_state = self.model.state_dict() if self.model is not None else {}
         buffers = [
@@ -161,21 +161,35 @@ class Case:
         ]
         return Answer(eager.tree, outputs, mutated, buffers, is_exact)
 
+    @staticmethod
+    def _written(chosen: InputSet, eager: Run) -> list[int]:
+        """Which inputs the call changed; its copies of all others are let go, they take memory."""
+        written = []
+        for i, before in enumerate(chosen.leaves):
+            after = eager.inputs[i]
+            if torch.equal(before, after) or _both_nan(before, after):
+                eager.inputs[i] = before
+            else:
+                written.append(i)
+        return written
+
     def shifted(self, chosen: InputSet, runs: int) -> list[list[torch.Tensor]]:
         """Outputs in float64 on inputs that carry 18 bits: how much the task magnifies rounding."""
         return self._nudged(chosen, runs, ulps=32)
 
     def differs(self, chosen: InputSet) -> bool:
         """Whether two runs on the same inputs disagree by more than rounding."""
-        runs = []
-        for seed in (1, 2, 3):
+
+        def once(seed: int) -> list[torch.Tensor]:
             torch.manual_seed(seed)
-            runs.append(self.run(chosen, chosen.leaves, double=False).leaves)
-        for other in runs[1:]:
-            for a, b in zip(runs[0], other, strict=True):
-                if a.shape != b.shape or not _close(a, b):
-                    return True
-        return False
+            return self.run(chosen, chosen.leaves, double=False).leaves
+
+        first = once(1)
+        return any(
+            a.shape != b.shape or not _close(a, b)
+            for seed in (2, 3)
+            for a, b in zip(first, once(seed), strict=True)
+        )
 
     def statistics(self, chosen: InputSet, runs: int) -> torch.Tensor:
         """The task's statistic over fresh runs of the reference: one row a run."""
@@ -202,8 +216,7 @@ class Case:
         """The same in float64, and whether that could be had."""
         try:
             with double_by_default():
-                doubled = [x.double() if x.is_floating_point() else x for x in chosen.leaves]
-                exact = self.run(chosen, doubled, double=True)
+                exact = self.run(chosen, _doubled(chosen.leaves), double=True, copies=True)
         except torch.OutOfMemoryError:
             raise  # whoever asks may have a way with less
         except (RuntimeError, TypeError, ValueError) as error:
@@ -219,10 +232,19 @@ class Case:
     def give_up(self, error: Exception) -> None:
         """Say what else it may be that no float64 was had; here nothing."""
 
-    def run(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> Run:
-        """Call once on copies of the leaves, and put the state back."""
+    def run(
+        self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool, copies: bool = False
+    ) -> Run:
+        """Call once on copies of the leaves, and put the state back.
+
+        Args:
+            chosen: What they are leaves of.
+            leaves: The inputs.
+            double: Whether the model in float64 is called.
+            copies: Whether these are copies already, which nobody else has.
+        """
         model = self._double if double else self.model
-        own = [leaf.clone(memory_format=torch.preserve_format) for leaf in leaves]
+        own = leaves if copies else [_copy(leaf) for leaf in leaves]
         with torch.no_grad(), self.undone(model) as state:
             result = self.call(chosen, own, double=double)
             found: list[torch.Tensor] = []
@@ -329,6 +351,18 @@ def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Ten
             part.mul_(noise.mul_(2 * step).add_(1 - step))
         moved.append(double)
     return moved
+
+
+def _copy(leaf: torch.Tensor) -> torch.Tensor:
+    return leaf.clone(memory_format=torch.preserve_format)
+
+
+def _doubled(leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies in float64 of what can be had in it, and plain ones of the rest."""
+    return [
+        leaf.to(torch.float64, copy=True) if leaf.is_floating_point() else _copy(leaf)
+        for leaf in leaves
+    ]
 
 
 def _as_double(run: Run) -> Run:

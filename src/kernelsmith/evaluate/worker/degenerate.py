@@ -1,5 +1,7 @@
 """Tasks that ask for less than they seem to: found by running the reference, op by op."""
 
+from collections.abc import Iterable
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,29 +19,66 @@ _MOVES = (
 """Operators that are meant to hand values on unchanged."""
 
 
-def examine(case: Case, sets: list[InputSet]) -> list[str]:
-    """Say in what way the task is degenerate on the inputs that it draws; empty if it is not."""
-    results = [_outputs(case, chosen) for chosen in sets]
-    reasons = []
-    for index, first in enumerate(results[0]):
-        if not first.is_floating_point() or first.numel() == 0:
-            continue
-        others = [result[index] for result in results[1:]]
-        name = "the output" if len(results[0]) == 1 else f"output {index}"
-        if all(_same(first, other) for other in others):
-            reasons.append(f"{name} does not depend on the inputs, within 1e-4")
-        elif all(_constant(result[index]) for result in results):
-            reasons.append(f"{name} is constant, within 1e-4")
-        elif _is_input(results, sets, index):
-            reasons.append(f"{name} is one of the inputs unchanged, on every input drawn")
-    return reasons + _idle_operators(case, sets)
+class _Looked:
+    """What is known of one output after some sets of inputs."""
+
+    def __init__(self, first: torch.Tensor) -> None:
+        self._first = first
+        self._sets = 0
+        counts = first.is_floating_point() and first.numel() > 0
+        self.is_fixed = self.is_constant = counts
+        self._passed_on: set[int] | None = None if counts else set()
+
+    def look(self, output: torch.Tensor, leaves: list[torch.Tensor]) -> None:
+        """Take another set into account."""
+        self.is_fixed = self.is_fixed and (self._sets == 0 or _same(self._first, output))
+        self.is_constant = self.is_constant and _constant(output)
+        tried = range(len(leaves)) if self._passed_on is None else self._passed_on
+        self._passed_on = {k for k in tried if _is_input(output, leaves[k])}
+        self._sets += 1
+
+    def reason(self, name: str) -> str:
+        """In what way it is degenerate; nothing where it is not."""
+        if self.is_fixed and self._sets > 1:
+            return f"{name} does not depend on the inputs, within 1e-4"
+        if self.is_constant:
+            return f"{name} is constant, within 1e-4"
+        if self._passed_on:
+            return f"{name} is one of the inputs unchanged, on every input drawn"
+        return ""
+
+
+def examine(case: Case, sets: Iterable[InputSet]) -> list[str]:
+    """Say in what way the task is degenerate on the inputs that it draws; empty if it is not.
+
+    One set after the other, and only the first one's outputs are kept: they may be large.
+    """
+    looked: list[_Looked] = []
+    traces = [_look(case, chosen, looked) for chosen in sets]
+    whole = len(looked) == 1
+    named = ((each, "the output" if whole else f"output {i}") for i, each in enumerate(looked))
+    reasons = [each.reason(name) for each, name in named]
+    return [each for each in reasons if each] + _idle_operators(traces)
+
+
+def _look(case: Case, chosen: InputSet, looked: list[_Looked]) -> list[tuple[str, bool]]:
+    """Take one set into account for each output; returns what its operators did."""
+    with _Idle() as watch:
+        outputs = _outputs(case, chosen)
+    if not looked:
+        looked += [_Looked(each) for each in outputs]
+    for each, output in zip(looked, outputs, strict=True):
+        each.look(output, chosen.leaves)
+    return watch.seen
 
 
 def _outputs(case: Case, chosen: InputSet) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     with torch.no_grad(), case.undone(case.model):
         flatten(case.call(chosen, [leaf.clone() for leaf in chosen.leaves], double=False), found)
-    return [leaf.detach().clone() for leaf in found]
+        for position, leaf in enumerate(found):  # what is the model's own is put back
+            found[position] = leaf.detach().clone()
+    return found
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -50,16 +89,8 @@ def _constant(a: torch.Tensor) -> bool:
     return a.numel() > 1 and _same(a, a.flatten()[0].expand_as(a))
 
 
-def _is_input(results: list[list[torch.Tensor]], sets: list[InputSet], index: int) -> bool:
-    return any(
-        all(
-            result[index].shape == chosen.leaves[k].shape
-            and chosen.leaves[k].is_floating_point()
-            and _same(result[index], chosen.leaves[k])
-            for result, chosen in zip(results, sets, strict=True)
-        )
-        for k in range(len(sets[0].leaves))
-    )
+def _is_input(output: torch.Tensor, leaf: torch.Tensor) -> bool:
+    return output.shape == leaf.shape and leaf.is_floating_point() and _same(output, leaf)
 
 
 class _Idle(TorchDispatchMode):
@@ -88,14 +119,8 @@ class _Idle(TorchDispatchMode):
         return result
 
 
-def _idle_operators(case: Case, sets: list[InputSet]) -> list[str]:
+def _idle_operators(traces: list[list[tuple[str, bool]]]) -> list[str]:
     """Name operators that changed nothing on every set drawn: they provably cancel here."""
-    traces = []
-    for chosen in sets:
-        watch = _Idle()
-        with watch:
-            _outputs(case, chosen)
-        traces.append(watch.seen)
     if len({len(trace) for trace in traces}) != 1:
         return []
     idle = [

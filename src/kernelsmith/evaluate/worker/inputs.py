@@ -1,5 +1,6 @@
 """Input sets from the task's own recipe, and the variants that the recipe does not draw."""
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -92,6 +93,8 @@ Variant = Callable[[list[torch.Tensor], torch.Generator], list[torch.Tensor] | N
 
 Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 _BLOCK = 1 << 26
+_LARGE = 1e30
+"""Above this, noise is drawn in float64."""
 _DOTS = 16
 """Values that are changed where hardly any are: enough that both signs are among them."""
 
@@ -122,7 +125,9 @@ def _on(like: torch.Tensor, generator: torch.Generator) -> dict[str, Any]:
 
 
 def _signs(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return torch.randint(0, 2, like.shape, **_on(like, generator)).to(like.dtype) * 2 - 1
+    """One byte each: of a large input, what is moved for its variants is most of their time."""
+    drawn = torch.randint(0, 2, like.shape, dtype=torch.int8, **_on(like, generator))
+    return drawn.mul_(2).sub_(1)
 
 
 def _negative(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -130,14 +135,17 @@ def _negative(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _wide(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    exponent = torch.rand(leaf.shape, dtype=leaf.dtype, **_on(leaf, generator)) * 4 - 2
-    return leaf * _signs(leaf, generator) * 10**exponent
+    exponent = torch.rand(leaf.shape, dtype=torch.float32, **_on(leaf, generator))
+    factor = torch.pow(10.0, exponent.mul_(4).sub_(2)).mul_(_signs(leaf, generator))
+    return leaf * factor
 
 
 def _speckled(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """A few values of either sign anywhere: what holds for a sample of elements fails for them."""
-    noise = torch.randn(leaf.shape, dtype=leaf.dtype, **_on(leaf, generator)) * _scale(leaf)
-    chosen = torch.rand(leaf.shape, **_on(leaf, generator)) < 1 / 512
+    scale = _scale(leaf)
+    dtype = torch.float32 if scale < _LARGE else leaf.dtype
+    noise = torch.randn(leaf.shape, dtype=dtype, **_on(leaf, generator)).mul_(scale)
+    chosen = torch.rand(leaf.shape, dtype=torch.float32, **_on(leaf, generator)) < 1 / 512
     return torch.where(chosen, noise, leaf)
 
 
@@ -153,6 +161,10 @@ def _dotted(leaf: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _scale(leaf: torch.Tensor) -> float:
+    """The root mean square of what is finite, or 1."""
+    norm = float(torch.linalg.vector_norm(leaf))
+    if math.isfinite(norm) and leaf.numel():
+        return norm / math.sqrt(leaf.numel()) or 1.0
     finite = leaf[torch.isfinite(leaf)]
     return (float(finite.square().mean().sqrt()) if finite.numel() else 1.0) or 1.0
 

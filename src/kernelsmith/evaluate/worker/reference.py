@@ -154,7 +154,7 @@ class Reference:
         """Look for work that the task seems to ask for and does not need."""
         ids = message["ids"]
         assert isinstance(ids, list)
-        return {"reasons": degenerate.examine(self._case, [self._set(i) for i in ids])}
+        return {"reasons": degenerate.examine(self._case, map(self._set, ids))}
 
     def statistic(self, message: Message, _: list[int]) -> Message:
         """Reduce outputs to the task's own statistic; ``runs`` of the reference, fresh seeds."""

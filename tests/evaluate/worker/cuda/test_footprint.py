@@ -22,7 +22,9 @@ def of_model(make, *shapes, dtype=None) -> Footprint | None:
 def test_nothing_real_is_allocated():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = of_function(lambda x: torch.relu(x), (4, 10**9))
-    assert found == Footprint(inputs=16 * GB, weights=0, outputs=16 * GB, activations=0)
+    assert found == Footprint(
+        inputs=16 * GB, weights=0, outputs=16 * GB, activations=0, batched=True
+    )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
@@ -51,7 +53,9 @@ def test_a_forward_that_there_is_no_room_for_is_not_measured():
 
 def test_what_lives_between_input_and_output_is_activation():
     found = of_function(lambda x: x * torch.sigmoid(x), (1000, 1000))
-    assert found == Footprint(inputs=4_000_000, weights=0, outputs=4_000_000, activations=4_000_000)
+    assert found == Footprint(
+        inputs=4_000_000, weights=0, outputs=4_000_000, activations=4_000_000, batched=True
+    )
 
 
 def test_what_dies_before_the_next_is_made_is_not_counted_twice():
@@ -85,13 +89,16 @@ def test_weights_are_parameters_buffers_and_whatever_the_module_holds():
 
     found = of_model(Model, (8, 100))
     assert found == Footprint(
-        inputs=3200, weights=4 * (100 * 50 + 50 + 30 + 20), outputs=1600, activations=0
-    )
+        inputs=3200, weights=4 * (100 * 50 + 50 + 30 + 20), outputs=1600, activations=0,
+        batched=True,
+    )  # fmt: skip
 
 
 def test_weights_and_inputs_are_converted():
     found = of_model(lambda: nn.Linear(100, 50), (8, 100), dtype=torch.float16)
-    assert found == Footprint(inputs=1600, weights=2 * 5050, outputs=800, activations=0)
+    assert found == Footprint(
+        inputs=1600, weights=2 * 5050, outputs=800, activations=0, batched=True
+    )
 
 
 def test_integers_keep_their_width():
@@ -99,7 +106,7 @@ def test_integers_keep_their_width():
         lambda: nn.Embedding(1000, 16), None, lambda: [torch.randint(1000, (64,))], torch.bfloat16
     )
     assert found == Footprint(
-        inputs=64 * 8, weights=1000 * 16 * 2, outputs=64 * 16 * 2, activations=0
+        inputs=64 * 8, weights=1000 * 16 * 2, outputs=64 * 16 * 2, activations=0, batched=True
     )
 
 
@@ -107,6 +114,16 @@ def test_an_output_that_is_the_input_costs_a_copy():
     assert of_function(lambda x: x.view(-1), (10, 10)) == Footprint(
         inputs=400, weights=0, outputs=400, activations=0
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "batched"),
+    [(lambda x: x.sum(1), True), (lambda x: (x, x.sum()), False), (lambda x: x.sum(0), False)],
+)
+def test_outputs_with_a_row_for_every_row_of_the_input_are_known(function, batched):
+    found = of_function(function, (8, 10))
+    assert found is not None
+    assert found.batched is batched
 
 
 def test_views_of_one_output_are_kept_once():
@@ -128,7 +145,7 @@ def test_inputs_come_as_lists_tuples_or_by_name(arguments):
         return type(arguments)(made(value) for value in arguments)
 
     found = footprint(lambda: None, lambda x, scale: x * scale, make_inputs, None)
-    assert found == Footprint(inputs=64, weights=0, outputs=64, activations=0)
+    assert found == Footprint(inputs=64, weights=0, outputs=64, activations=0, batched=True)
 
 
 def test_a_batch_norm_in_training_and_a_whole_network():

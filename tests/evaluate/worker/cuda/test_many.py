@@ -96,3 +96,31 @@ def test_empty_outputs_do_not_differ():
 def test_losses_are_compared_too():
     pairs = [(torch.tensor(2.0), torch.tensor(2.0 + seed)) for seed in range(4)]
     assert relative_many(pairs) == pytest.approx([0.0, 1 / 3, 1 / 2, 3 / 5])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("apart", [0.0, 1e-6, 1e-2, 10.0])
+def test_a_large_pair_is_measured_in_its_own_precision(monkeypatch, dtype, apart):
+    monkeypatch.setattr(many, "_TOGETHER", 100)
+    pairs = [a_pair(40, 9, seed=seed, dtype=dtype, apart=apart) for seed in range(3)]
+    assert relative_many(pairs) == pytest.approx(one_by_one(pairs), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("found", "other"),
+    [
+        ([1.0, NAN, INF], [1.0, NAN, INF]),
+        ([1.5, NAN, INF], [1.0, NAN, INF]),
+        ([1.0, NAN, 2.0], [1.0, 3.0, 2.0]),
+        ([1.0, 2.0, INF], [1.0, 2.0, 3.0]),
+        ([3e38, 0.0, 0.0], [-3e38, 0.0, 0.0]),
+        ([1e300, 2e300, 3.0], [1e300, 2e300, 4.0]),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+    ],
+)
+def test_odd_values_of_a_large_pair_are_looked_at_with_care(monkeypatch, found, other):
+    monkeypatch.setattr(many, "_TOGETHER", 1)
+    dtype = torch.float64 if 1e200 < found[1] < INF else torch.float32
+    odd = torch.tensor(found, dtype=dtype), torch.tensor(other, dtype=dtype)
+    pairs = [odd, a_pair(3, seed=1)]
+    assert relative_many(pairs) == pytest.approx(one_by_one(pairs), rel=1e-6)

@@ -128,6 +128,13 @@ def explain_float(
 
 def rms(exact: Tensor) -> float:
     """Return the root mean square of the finite elements; 0 where there are none."""
+    if not exact.numel():
+        return 0.0
+    # One look at each element where all are finite, and their squares; else a dozen.
+    norms = [torch.linalg.vector_norm(part, dtype=torch.float64) for part, _ in pairs(exact, exact)]
+    norm = float(torch.linalg.vector_norm(torch.stack(norms)))
+    if math.isfinite(norm * norm):
+        return norm / math.sqrt(exact.numel())
     squares, counts = [zero(exact)], [zero(exact)]
     for part, _ in pairs(exact, exact):
         finite = part.isfinite()
@@ -161,9 +168,13 @@ def relative(found: Tensor, other: Tensor) -> Tensor:
         known = torch.nan_to_num(b.double(), nan=0.0, posinf=0.0, neginf=0.0)
         sizes.append(torch.linalg.vector_norm(known))
     above, below = (torch.linalg.vector_norm(torch.stack(each)) for each in (apart, sizes))
+    return torch.where(above == 0, 0.0, over(above, below))
+
+
+def over(above: Tensor, below: Tensor) -> Tensor:
+    """One norm over another; infinite where one of them is not finite."""
     share = above / below.clamp(min=torch.finfo(torch.float64).tiny)
-    share = torch.where(above.isfinite() & below.isfinite(), share, math.inf)
-    return torch.where(above == 0, 0.0, share)
+    return torch.where(above.isfinite() & below.isfinite(), share, math.inf)
 
 
 def discrete_differs(found: Tensor, exact: Tensor) -> int:

@@ -106,6 +106,7 @@ def _measured(
     leaves: list[torch.Tensor] = []
     flatten(values, leaves)
     chosen = {id(leaf): _own(leaf, dtype) for leaf in leaves}
+    rows = leaves[0].shape[:1] if leaves else torch.Size()
     arguments, keywords = _arguments(values, chosen)
     del values, leaves
     inputs = memory.settled() - weights
@@ -117,7 +118,10 @@ def _measured(
     flatten(target(*arguments, **keywords), found)
     outputs = _kept_bytes(found, held)
     beyond = max(0, memory.peak - weights - inputs - outputs)
-    return Footprint(inputs=inputs, weights=weights, outputs=outputs, activations=beyond)
+    batched = bool(rows) and bool(found) and all(each.shape[:1] == rows for each in found)
+    return Footprint(
+        inputs=inputs, weights=weights, outputs=outputs, activations=beyond, batched=batched
+    )
 
 
 def _convert(model: torch.nn.Module, dtype: torch.dtype | None) -> None:

@@ -12,6 +12,8 @@ GUARD = 512
 _ALIGN = 512
 _SCATTER = 16
 POISON = 0xFF
+_SMALL = 1 << 26
+"""Bytes above which a launch of its own costs less than reading what is written over."""
 
 
 class _Bytes:
@@ -54,8 +56,12 @@ def _span(shape: list[int], strides: list[int], itemsize: int) -> int:
 
 def poison(tensors: list[torch.Tensor]) -> None:
     """Write over tensors what no kernel would: NaN, or the lowest number there is."""
-    if floats := [each for each in tensors if each.is_floating_point() and each.numel()]:
-        torch._foreach_mul_(floats, math.nan)  # one launch for all
+    floats = [each for each in tensors if each.is_floating_point() and each.numel()]
+    if small := [each for each in floats if each.nbytes <= _SMALL]:
+        torch._foreach_mul_(small, math.nan)  # one launch for all
+    for each in floats:
+        if each.nbytes > _SMALL:
+            each.fill_(math.nan)
     for each in tensors:
         if not each.is_floating_point() and each.dtype is not torch.bool:
             each.fill_(torch.iinfo(each.dtype).min if each.dtype.is_signed else POISON)

@@ -7,20 +7,19 @@ exports; what it exports (inputs, weights) holds nothing else.
 import math
 import socket
 import time
-from dataclasses import asdict
-from functools import partial
-from typing import Any, cast
 
 import torch
 
 from kernelsmith.evaluate.worker import inputs as recipes
 from kernelsmith.evaluate.worker.answers import Answer, Output
 from kernelsmith.evaluate.worker.cuda import compare, driver
+from kernelsmith.evaluate.worker.cuda.again import asked_again
 from kernelsmith.evaluate.worker.cuda.heat import heat
 from kernelsmith.evaluate.worker.cuda.kept import Kept
 from kernelsmith.evaluate.worker.cuda.many import relative_many
 from kernelsmith.evaluate.worker.cuda.memory import Mapped, Shared, poison
 from kernelsmith.evaluate.worker.cuda.needs import needed
+from kernelsmith.evaluate.worker.cuda.predicted import predicted
 from kernelsmith.evaluate.worker.cuda.slices import DeviceCase
 from kernelsmith.evaluate.worker.cuda.speeds import measure_speeds
 from kernelsmith.evaluate.worker.cuda.summary import (
@@ -67,6 +66,9 @@ class DeviceReference(Reference):
 
     def verbs(self) -> dict[str, Verb]:
         """What the judge may ask for."""
+        return asked_again(self._verbs(), self._let_go)
+
+    def _verbs(self) -> dict[str, Verb]:
         return super().verbs() | {
             "predict": self.predict,
             "limit": self.limit,
@@ -96,28 +98,7 @@ class DeviceReference(Reference):
 
     def predict(self, message: Message, _: list[int]) -> Message:
         """Say how much memory a workload takes, before any of it is kept."""
-        arguments, init = message["arguments"], message["init"]
-        assert isinstance(arguments, dict)
-        assert isinstance(init, dict)
-        dtype = getattr(torch, str(message["dtype"])) if message["dtype"] else None
-        target = getattr(self._module, self._entry)
-        is_module = self._entry == "Model"
-
-        def make_model() -> torch.nn.Module | None:
-            values: Any = getattr(self._module, "get_init_inputs", list)(**init)
-            made = target(**values) if isinstance(values, dict) else target(*values)
-            return cast(torch.nn.Module, made.train(self._training))
-
-        free, total = torch.cuda.mem_get_info()
-        # It brings a symbolic algebra along: not for a process that others are forked from.
-        from kernelsmith.evaluate.worker.cuda.footprint import footprint, tried
-
-        made = make_model if is_module else lambda: None
-        function = None if is_module else target
-        inputs = partial(self._module.get_inputs, **arguments)
-        found = tried(made, function, inputs, dtype) or footprint(made, function, inputs, dtype)
-        said = None if found is None else asdict(found)
-        return {"footprint": said, "free": free, "total": total}
+        return predicted(self._module, self._entry, message, training=self._training)
 
     def limit(self, message: Message, _: list[int]) -> Message:
         """Keep to a share of the device's memory: others have theirs, until it is told to rest."""
@@ -169,6 +150,16 @@ class DeviceReference(Reference):
         assert isinstance(before, list)
         self._before = tuple(before)
         return {"answers": [self._summary(which) for which in ids]}
+
+    def repeat(self, message: Message, fds: list[int]) -> Message:
+        """Run the reference on the same inputs again: asked once, and no answer is needed."""
+        self._make_way()
+        return super().repeat(message, fds)
+
+    def examine(self, message: Message, fds: list[int]) -> Message:
+        """Look for work that the task does not need; likewise."""
+        self._make_way()
+        return super().examine(message, fds)
 
     def compare(self, message: Message, _: list[int]) -> Message:
         """Hold one tensor of a candidate against the answer: the judge's norm, in numbers."""
@@ -428,9 +419,18 @@ class DeviceReference(Reference):
     def _forget(self) -> None:
         self._case = self.case(None, None, None, None, None)  # a model is not held twice
         self._recipes.clear()
+        self._close_arena()
+        self._let_go()
+
+    def _make_way(self) -> None:
+        """Hold nothing at hand for a question of its own, where others need the memory."""
+        if self.case.crowded:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep nothing at hand that can be made again."""
         self._drawn.clear()
         self._answered.clear()
-        self._close_arena()
         torch.cuda.empty_cache()
 
     def _close_arena(self) -> None:

@@ -1,7 +1,7 @@
 """Float64 answers for tasks that the device cannot hold twice over: in slices, or on the host."""
 
 import copy
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import torch
 
@@ -12,7 +12,7 @@ from kernelsmith.evaluate.worker.cuda.convolutions import ByProducts
 from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import unflatten
 
-_TIMES = 4
+_TIMES = 3
 """Inputs and outputs as float64 take twice their bytes, and a forward some more of such."""
 _PARTS = (8, 64)
 
@@ -22,8 +22,7 @@ class DeviceCase(Case):
 
     crowded = False
     """Whether others use the device meanwhile. They wait for who times and, where it is in the
-    middle of an answer, for who checks; slices and the host take minutes where the device takes a
-    second."""
+    middle of an answer, for who checks; the host takes minutes where the device takes a second."""
 
     def call(self, chosen: InputSet, leaves: list[torch.Tensor], *, double: bool) -> object:
         """Run once; in float64 without the library's convolutions, which are slow at that."""
@@ -38,26 +37,28 @@ class DeviceCase(Case):
     def exactly(self, chosen: InputSet, eager: Run) -> tuple[Run, bool]:
         """In one go where there is room, else slice by slice, else on the host.
 
+        Beside others slices stay on the device, too: the host's memory is too far away.
+
         Raises:
             OutOfMemoryError: There is no room beside others.
         """
         needed = _TIMES * sum(each.nbytes for each in (*chosen.leaves, *eager.leaves))
         if needed <= self.free_bytes():
-            try:
+            with suppress(torch.OutOfMemoryError):
                 return super().exactly(chosen, eager)
-            except torch.OutOfMemoryError:
-                torch.cuda.empty_cache()
-        if self.crowded:
-            raise torch.OutOfMemoryError("float64 answers: out of memory beside others")
         for parts in _PARTS:
+            torch.cuda.empty_cache()  # an error that is still at hand holds what it was about
             try:
                 found = self.sliced(chosen, eager, parts)
             except torch.OutOfMemoryError:
-                torch.cuda.empty_cache()
                 continue
+            except (RuntimeError, TypeError, ValueError, LookupError):
+                break  # an input that only happens to have as many rows was cut, too
             if found is not None:
                 return found, True
             break
+        if self.crowded:
+            raise torch.OutOfMemoryError("float64 answers: out of memory beside others")
         return self.on_the_host(chosen, eager)
 
     def give_up(self, error: Exception) -> None:
@@ -66,10 +67,11 @@ class DeviceCase(Case):
             raise torch.OutOfMemoryError(f"out of memory beside others: {error}") from error
 
     def sliced(self, chosen: InputSet, eager: Run, parts: int) -> Run | None:
-        """Exact outputs by slices of the batch, kept on the host; none where slices are not alike.
+        """Exact outputs by slices of the batch; none where slices are not alike.
 
-        Slices may be taken where every output has the batch's size first, nothing is changed in
-        place, and eager gives a slice alone what it gives it among the others.
+        They are kept on the host, or beside others on the device. Slices may be taken where every
+        output has the batch's size first, nothing is changed in place, and eager gives a slice
+        alone what it gives it among the others.
         """
         batch = chosen.leaves[0].shape[0] if chosen.leaves and chosen.leaves[0].dim() else 0
         follows = [leaf.dim() > 0 and leaf.shape[0] == batch for leaf in chosen.leaves]
@@ -92,12 +94,17 @@ class DeviceCase(Case):
             if not _alike(alone, among[:step]):
                 return None
         exact = [
-            torch.empty(out.shape, dtype=torch.float64 if out.is_floating_point() else out.dtype)
+            torch.empty(
+                out.shape, dtype=torch.float64 if out.is_floating_point() else out.dtype,
+                device=out.device if self.crowded else "cpu",
+            )
             for out in eager.leaves
-        ]
+        ]  # fmt: skip
         with double_by_default():
             for start in range(0, batch, step):
                 for whole, piece in zip(exact, part(start, double=True), strict=True):
+                    if piece.dtype is not whole.dtype:
+                        return None  # it insists on its own precision
                     whole[start : start + step].copy_(piece)
         return Run(eager.tree, exact, eager.inputs, eager.state, eager.aliases, eager.kept)
 

@@ -1,0 +1,65 @@
+"""What the trusted process on a device is asked, and what is remembered."""
+
+import pytest
+
+from kernelsmith.domain.task import Task
+from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted, _rooms_for
+from kernelsmith.evaluate.cuda.peak import Footprint
+from kernelsmith.evaluate.values import InputSet
+
+TASK = Task(name="add", source="x + y", entry="expression")
+CHOSEN = InputSet(id=7, tree=[], keywords=False, leaves=(), paths=())
+GIGA = 10**9
+
+
+class Answering:
+    """A child that says of every second question of that kind that runs differ."""
+
+    alive = True
+
+    def __init__(self) -> None:
+        self.repeats = 0
+
+    def call(self, message, *, timeout_s, fds=()):
+        if message["do"] == "examine":
+            return {"error": "torch.OutOfMemoryError: CUDA out of memory"}
+        if message["do"] == "repeat":
+            self.repeats += 1
+            return {"differs": self.repeats % 2 == 0}
+        return {"missing": [], "workloads": [], "statistic": False, "torch": "2.11"}
+
+
+def test_whether_a_workload_is_random_is_asked_once():
+    child = Answering()
+    oracle = DeviceOracle(child, TASK, threads=1)
+    for name, differs in (("small", False), ("large", True), ("small", False), ("large", True)):
+        oracle._at = name
+        assert oracle.is_random(CHOSEN) is differs
+    assert child.repeats == 2
+
+
+def test_the_question_that_found_no_memory_is_known():
+    oracle = DeviceOracle(Answering(), TASK, threads=1)
+    with pytest.raises(UsageError, match="out of memory"):
+        oracle.degenerate([CHOSEN])
+    oracle.is_random(CHOSEN)  # others do not change that
+    assert oracle.unanswered == "examine"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batched", "rooms"),
+    [
+        ((6.44, 6.44), True, 7),  # three of them side by side
+        ((6.44, 6.44), False, 8),
+        ((8.6, 0.0), True, 4),
+        ((8.6, 0.0), False, 6),
+        ((0.1, 0.1), True, 1),
+        ((40.0, 40.0), True, None),
+    ],
+)
+def test_a_task_takes_fewer_rooms_where_its_answers_can_be_had_in_slices(sizes, batched, rooms):
+    inputs, outputs = (int(each * GIGA) for each in sizes)
+    footprint = Footprint(inputs=inputs, weights=0, outputs=outputs, activations=0, batched=batched)
+    found = Predicted(footprint=footprint, free=150 * GIGA, total=150 * GIGA)
+    assert _rooms_for(found, 1 << 30) == rooms
