@@ -11,6 +11,7 @@ from rule_tasks import KNOWN, UNKNOWN, a_task
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Workload
 from kernelsmith.propose.header import body
+from kernelsmith.propose.rules.compiled_families import Reseeded
 from kernelsmith.propose.rules.families import (
     Begun,
     Families,
@@ -166,3 +167,13 @@ def test_the_compiler_is_asked_about_a_real_task_on_this_machine():
     sources = {each.family.source(each.chosen) for each in families.starts()}
     assert len(sources) == len(list(families.starts()))
     assert all(families.owner(each) is not None for each in sources)
+
+
+def test_a_late_family_begins_after_the_others_have_tried():
+    late = Reseeded(family=Painted(name="late"), space=Painted(name="late").space, is_late=True)
+    found = Families(members=(late, Painted(seeds=((), (("colour", "red"),), (("size", "2"),)))))
+    names = [each.name for each in found.starts()]
+    assert names[:3] == ["painted"] * 3
+    assert names[3] == "late"
+    alone = Families(members=(late,))
+    assert next(iter(alone.starts())).name == "late"

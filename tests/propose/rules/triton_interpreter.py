@@ -30,7 +30,10 @@ def _begin(faithful: bool) -> None:
     os.environ["TRITON_INTERPRET"] = "1"
     import torch
 
+    from kernelsmith.evaluate.worker import sums
+
     torch.set_num_threads(1)
+    sums.install()
     if faithful:
         tensor_cores.install()
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +13,7 @@ from kernelsmith.propose.rules.chip import chip_of
 from kernelsmith.propose.rules.compiled_families import (
     DECOY,
     OPTIONS,
+    Reseeded,
     expected_gain,
     from_compiler,
 )
@@ -20,6 +21,7 @@ from kernelsmith.propose.rules.compiler.capture import Capture
 from kernelsmith.propose.rules.compiler.capture import Device as Kind
 from kernelsmith.propose.rules.compiler.compiled import on_gpu
 from kernelsmith.propose.rules.compiler.cpp_family import on_cpu
+from kernelsmith.propose.rules.compiler.facts import facts_of
 from kernelsmith.propose.rules.compiler.shelf import Shelf
 from kernelsmith.propose.rules.exactness import Exactness
 from kernelsmith.propose.rules.family import Family, owned
@@ -34,6 +36,8 @@ from kernelsmith.propose.rules.templates import Template, template_for
 
 NOTHING_DOUBTED = Exactness()
 _LONGEST_WALK = 4096
+_LATE = 3
+"""Turns after which a family begins that is late."""
 _MUCH = 1.2
 """Gain that the cost model must expect of algebra before it goes first."""
 
@@ -84,8 +88,9 @@ class Families:
         return next(each for each in self.members if each.space.template == name)
 
     def starts(self, exactness: Exactness = NOTHING_DOUBTED) -> Iterator[Variant]:
-        """The first variant of every family, then the second ones, and so on."""
-        for rank in zip_longest(*(exactness.starts(family.space) for family in self.members)):
+        """The first variant of every family, then the second ones, and so on; late ones later."""
+        begin = ([*_waits(family), *exactness.starts(family.space)] for family in self.members)
+        for rank in zip_longest(*begin):
             for family, chosen in zip(self.members, rank, strict=True):
                 if chosen is not None:
                     yield Variant(family=family, chosen=chosen)
@@ -98,6 +103,11 @@ class Families:
                 number = len(family.space.starts) + step
                 if step < family.space.size:
                     yield Variant(family=family, chosen=family.space.seed(number, seed))
+
+
+def _waits(family: Family) -> list[None]:
+    """The turns that it lets others have."""
+    return [None] * (_LATE if isinstance(family, Reseeded) and family.is_late else 0)
 
 
 FindFamilies = Callable[[Task, str], Families]
@@ -158,7 +168,8 @@ class Finder:
     lock: Path | None = None
     """The file that says who has the GPU."""
     device: Device | None = None
-    """What the candidates will run on; none: a GPU is taken for an H200."""
+    """What the candidates will run on; none: a GPU is taken for an H200. Torch's compiler writes
+    for one that is not here, too, if its data sheet says enough; it tries nothing then."""
 
     def __call__(self, task: Task, backend: str) -> Families:
         """The task's families, by what they are expected to gain."""
@@ -179,8 +190,12 @@ class Finder:
 
     def _asker(self, backend: str) -> Capture:
         """How the compiler is asked: by the shelf where there is one."""
-        ask: Capture = on_cpu if backend == "cpu" else partial(on_gpu, lock=self.lock)
+        # Whoever has a GPU's lock has the GPU: nothing imagined may be taken for its own.
+        gpu = facts_of(self.device) if self.lock is None else None
+        ask: Capture = on_cpu if backend == "cpu" else partial(on_gpu, lock=self.lock, gpu=gpu)
         shelf = self.shelf
+        if shelf is not None and not shelf.device and gpu is not None:
+            shelf = replace(shelf, device=f"imagined: {gpu}")
         if shelf is None:
             return ask
         kind: Kind = "cpu" if backend == "cpu" else "cuda"

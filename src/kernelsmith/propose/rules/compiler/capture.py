@@ -11,6 +11,7 @@ from typing import Literal
 from kernelsmith.domain.task import Scalar, Task, Workload
 from kernelsmith.propose.rules.compiler import nursery
 from kernelsmith.propose.rules.compiler.call import Argument, Constant
+from kernelsmith.propose.rules.compiler.facts import Facts
 
 Device = Literal["cuda", "cpu"]
 _TIMEOUT_S = 300.0
@@ -132,12 +133,13 @@ def capture(
 
 def capture_all(
     task: Task, requests: Sequence[Request], *, device: Device, timeout_s: float = _TIMEOUT_S,
-    lock: Path | None = None,
+    lock: Path | None = None, gpu: Facts | None = None,
 ) -> list[Captured | Skipped]:  # fmt: skip
     """The same for several, one after the other in one process: torch takes seconds to start.
 
     Where kernels run on a GPU, ``lock`` is held: shared for what is merely computed, alone for
-    what the compiler times.
+    what the compiler times. ``gpu`` is what to write for where there is none: nothing is tried on
+    it then.
     """
     messages = [
         {
@@ -147,6 +149,7 @@ def capture_all(
             "settings": dict(each.options.settings), "threads": each.options.threads,
             "measure_s": each.options.measure_s if device == "cuda" else 0.0,
             "lock": str(lock) if lock is not None and device == "cuda" else None,
+            "gpu": asdict(gpu) if gpu is not None and device == "cuda" else None,
         }
         for each in requests
     ]  # fmt: skip

@@ -19,6 +19,14 @@ import torch
 
 from kernelsmith.propose.rules.compiler import paths
 from kernelsmith.propose.rules.compiler.exact_attention import only_exact
+from kernelsmith.propose.rules.compiler.facts import Facts
+from kernelsmith.propose.rules.compiler.imagined import (
+    IMAGINED,
+    NOT_TRIED,
+    Hollow,
+    imagine,
+    is_here,
+)
 from kernelsmith.propose.rules.compiler.tuning import launched, tuned
 from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 
@@ -58,12 +66,11 @@ class Capture:
         self._made_with: list[tuple[str, str]] = []
         self._launched: list[Any] = []
         self._left = float(message["measure_s"])
-        self._measures = self._left > 0
+        self._hollow = self._imagined()
+        self._measures = self._left > 0 and self._hollow is None
 
     def run(self) -> Message:
         """Compile the task and say what came out."""
-        if self._device != "cpu" and not torch.cuda.is_available():
-            raise _Unfit("there is no GPU here to compile for")
         module = self._module()
         with self._turn.held(alone=False):
             function, model = self._target(module)
@@ -93,6 +100,19 @@ class Capture:
             "torch": torch.__version__,
         }
 
+    def _imagined(self) -> Hollow | None:
+        """Where tensors are made for a GPU that is not here; none where there is one."""
+        if self._device == "cpu" or is_here():
+            return None
+        gpu = self._message["gpu"]
+        if gpu is None:
+            raise _Unfit("there is no GPU here to compile for")
+        if self._message["settings"].get("max_autotune"):
+            raise _Unfit("there is no GPU here to try the compiler's templates on")
+        imagine(Facts(**gpu))
+        self._device = IMAGINED
+        return Hollow()
+
     def _assigned(self, model: Any, name: str, bound: dict[str, object]) -> str:
         """A tensor that forward leaves in the module, by the result that it is."""
         *owner, last = name.split(".")
@@ -119,11 +139,14 @@ class Capture:
         values: Any = getattr(module, "get_init_inputs", list)(**self._message["init"])
         self._made_with = paths.given(target, values)
         torch.manual_seed(0)
-        with self._on_device():
-            model = target(**values) if isinstance(values, dict) else target(*values)
-        model = model.to(self._device)
-        if self._message["dtype"]:
-            model = model.to(getattr(torch, self._message["dtype"]))
+        model = self._made(
+            lambda: target(**values) if isinstance(values, dict) else target(*values)
+        )
+        dtype = getattr(torch, self._message["dtype"]) if self._message["dtype"] else None
+        if self._hollow is None:
+            model = model.to(self._device, dtype)
+        elif dtype is not None:
+            model = self._hollow.cast(model, dtype)
         model.train(bool(self._message["training"]))
         if model._forward_hooks or model._forward_pre_hooks:
             raise _Unfit("the module has hooks")
@@ -131,8 +154,7 @@ class Capture:
 
     def _inputs(self, module: ModuleType) -> tuple[list[Any], dict[str, Any]]:
         torch.manual_seed(1)
-        with self._on_device():
-            values = module.get_inputs(**self._message["arguments"])
+        values = self._made(lambda: module.get_inputs(**self._message["arguments"]))
         dtype = self._message["dtype"]
 
         def own(value: object) -> object:
@@ -150,17 +172,24 @@ class Capture:
             return [], values
         return (list(values), {}) if isinstance(values, list | tuple) else ([values], {})
 
-    def _on_device(self) -> Any:
-        return nullcontext() if self._device == "cpu" else torch.device(self._device)
+    def _made(self, make: Callable[[], Any]) -> Any:
+        """A model or inputs, on the device."""
+        if self._hollow is not None:
+            return self._hollow.made(make)
+        with nullcontext() if self._device == "cpu" else torch.device(self._device):
+            return make()
 
     def _compile(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> object:
         from torch._inductor.graph import GraphLowering
 
         GraphLowering.save_output_code = staticmethod(self._save)
         with ExitStack() as stack:
-            for patch in _settings(self._message["settings"]):
+            tried = {} if self._hollow is None else NOT_TRIED
+            for patch in _settings({**self._message["settings"], **tried}):
                 stack.enter_context(patch)
             stack.enter_context(torch.no_grad())
+            if self._hollow is not None:
+                stack.enter_context(self._hollow.mode)
             if self._message["settings"].get("max_autotune") and not self._timed_alone:
                 stack.enter_context(self._turn.held(alone=True))
             compiled = torch.compile(function, backend=self._backend, fullgraph=True, dynamic=False)
@@ -248,6 +277,22 @@ def _only_one() -> Iterator[None]:
     with open(path, "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield
+
+
+def one_each() -> None:
+    """Let each tensor of a concatenation, or of a list, have a kernel of its own.
+
+    The compiler joins them into one that asks which of them it is, launched on a grid of its own
+    kind; nothing is gained by that where launches are captured.
+    """
+    try:
+        from torch._inductor.codegen.common import BackendFeature
+        from torch._inductor.codegen.triton import TritonScheduling
+    except ImportError:  # a version that has them elsewhere
+        return
+    features: Any = getattr(TritonScheduling, "backend_features", None)
+    if features is not None and hasattr(BackendFeature, "FOREACH"):
+        features.discard(BackendFeature.FOREACH)
 
 
 def _finish(device: str) -> None:
@@ -359,6 +404,7 @@ def main() -> None:
     turn = Turn(next((each["lock"] for each in messages if each.get("lock")), None))
     timed_alone = _times_alone(turn)
     only_exact()
+    one_each()
     warnings.warn = _silent
     for message in messages:
         torch.set_num_threads(int(message["threads"] or torch.get_num_threads()))
@@ -366,7 +412,7 @@ def main() -> None:
         replies.flush()
         torch._dynamo.reset()
         gc.collect()
-        if message["device"] != "cpu":
+        if message["device"] != "cpu" and is_here():
             torch.cuda.empty_cache()
     os._exit(0)  # torch's helpers need not wind down
 

@@ -22,6 +22,7 @@ from kernelsmith.propose.rules.compiler.capture import (
     Skipped,
     capture_all,
 )
+from kernelsmith.propose.rules.compiler.facts import Facts
 from kernelsmith.propose.rules.compiler.helpers import REPLACED
 from kernelsmith.propose.rules.compiler.reader import read_call
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart, triton_candidate
@@ -40,18 +41,20 @@ _PRODUCTS = ("torch.mm", "torch.bmm", "torch.addmm", "torch.baddbmm", "torch.con
 
 
 def on_gpu(
-    task: Task, requests: Sequence[Request], *, lock: Path | None = None
-) -> list[Captured | Skipped]:
+    task: Task, requests: Sequence[Request], *, lock: Path | None = None,
+    gpu: Facts | None = None,
+) -> list[Captured | Skipped]:  # fmt: skip
     """Compile for this machine's GPU, in several processes where it has the cores.
 
     What did not fit beside the others is asked again by itself. ``lock`` is the file that says who
-    has the GPU: what the compiler times, it times alone.
+    has the GPU: what the compiler times, it times alone. ``gpu`` is what to write for where this
+    machine has none.
     """
     workers = max(1, min(len(requests), (os.cpu_count() or 1) // 4, _PROCESSES))
 
     def ask(share: Sequence[Request]) -> list[Captured | Skipped]:
         return capture_all(task, share, device="cuda", timeout_s=300.0 + 60.0 * len(share),
-                           lock=lock)  # fmt: skip
+                           lock=lock, gpu=gpu)  # fmt: skip
 
     found: list[Captured | Skipped] = [Skipped(reason="not asked")] * len(requests)
     with ThreadPoolExecutor(workers) as pool:

@@ -171,10 +171,21 @@ def load(kind: str) -> None:
     if kind == "gpu":
         with suppress(ImportError):
             importlib.import_module("triton.runtime.cache").triton_key()  # hashes 400 MB
+        _prepare_for_none()
     else:
         _look_at_the_processor()
     gc.collect()
     gc.freeze()  # so that pages stay shared with what is forked
+
+
+def _prepare_for_none() -> None:
+    """Where torch was not built for a GPU, it is asked about one that is not here, if at all."""
+    import torch
+
+    if torch.version.cuda is None and torch.version.hip is None:
+        imagined = importlib.import_module("kernelsmith.propose.rules.compiler.imagined")
+        with suppress(RuntimeError, OSError):  # no C++ compiler; whoever needs it is told
+            imagined.guard_nothing()
 
 
 def _look_at_the_processor() -> None:

@@ -152,6 +152,10 @@ class _Reader:
                 steps.append(Alias(name=name, of=view))
             case ast.Call(func=func) if ast.unparse(func) == "get_raw_stream":
                 return
+            case ast.Call(func=ast.Name(id="copy_if_misaligned"), args=[ast.Name(id=other)]):
+                # Its kernels are compiled for aligned pointers only; ours by what they are given.
+                if other != name:
+                    steps.append(Alias(name=name, of=Named(name=other)))
             case ast.Call():
                 steps.append(self._library(value, ast.unparse(value.func), result=name))
             case _:

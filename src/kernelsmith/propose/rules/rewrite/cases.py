@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
+from kernelsmith.propose.rules.hollow import hollowed
+
 _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -85,20 +87,8 @@ def hollow_case(source: str, request: dict[str, Any], mode: FakeTensorMode) -> C
             return make_case(source, request)
     except DataDependentOutputException:
         case = make_case(source, request)
-    for module in [] if case.model is None else case.model.modules():
-        for held in (module._parameters, module._buffers, vars(module)):
-            held.update({name: _hollow(each, mode) for name, each in held.items()})
-    inputs = [_hollow(each, mode) for each in case.inputs]
-    return replace(case, inputs=inputs)
-
-
-def _hollow(value: Any, mode: FakeTensorMode) -> Any:
-    """Tensors, also in a list, without contents; one tensor stays one."""
-    if isinstance(value, torch.Tensor):
-        return mode.from_tensor(value)
-    if type(value) in (list, tuple):
-        return type(value)(_hollow(each, mode) for each in value)
-    return value
+    hollowed(case.model, mode.from_tensor)
+    return replace(case, inputs=hollowed(case.inputs, mode.from_tensor))
 
 
 def _cast(value: Any, kind: torch.dtype) -> Any:
