@@ -26,7 +26,10 @@
 #           JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels 2,3" first, then
 #           JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
 #           COMMIT, BACKEND (triton), PYTHON (python3),
-#           CAPTURED (usual.zip of an earlier call's OUT, for a machine that has no STATE yet),
+#           CAPTURED (usual.zip of an earlier call's OUT, for a machine that has no STATE yet; or made
+#           at home, without a GPU, by `python -m benchmarks.rules --backend triton --phase capture
+#           --compile none --options default --kernelbench PATH --captured usual.zip`: block sizes are
+#           guessed then, and `capture` here makes torch.compile's own files alone),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
 cd "$(dirname "$0")/.."
