@@ -61,6 +61,20 @@ def test_a_few_late_looks_at_nothing_change_no_ratio():
     assert judged(Seldom).timing.speedup.value == pytest.approx(1.0, rel=0.05)
 
 
+def test_others_that_keep_the_core_do_not_make_batches_shorter():
+    class Kept(NullLane):
+        """Seven eighths of the time that it works, others have the core."""
+
+        def run(self, slots):
+            ran = super().run(slots)
+            if not len(slots):
+                return ran
+            return replace(ran, elapsed_us=8 * ran.elapsed_us, waited_us=7 * ran.elapsed_us)
+
+    quiet, busy = (judged(kind).timing.workloads[0].launches for kind in (NullLane, Kept))
+    assert quiet / 2 < busy < 2 * quiet
+
+
 def test_where_nothing_takes_longer_than_everything_there_is_no_ratio():
     class Unknown(CrowdedLane):
         known = False

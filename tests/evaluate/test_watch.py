@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernelsmith.domain.task import Task
+from kernelsmith.domain.task import Library, Task
 from kernelsmith.evaluate.backend import Lane
 from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.guards.policy import DECISIVE
 from kernelsmith.evaluate.guards.sampler import PtraceSampler
 from kernelsmith.evaluate.watch import Watched
 
@@ -63,3 +64,13 @@ def test_library_time_per_launch_is_true_however_seldom_the_machine_lets_us_samp
     # On a crowded machine a program is stopped as it wakes, mostly, and seen in libraries less.
     used_us = 1e6 * watched.sampled_s / watched.launches
     assert used_us / 10 < watched.library_us <= used_us
+
+
+@pytest.mark.parametrize(
+    ("library", "possible", "more"),
+    [(Library.SOME, True, 3 * DECISIVE), (Library.ANY, True, 0), (Library.SOME, False, 0)],
+)
+def test_batches_too_short_to_be_seen_even_once_are_watched_on(
+    library: Library, possible: bool, more: int
+):
+    assert Watched(batches=3, possible=possible).missing_batches(library) == more

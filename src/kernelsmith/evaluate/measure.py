@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -27,9 +28,15 @@ OpenLane = Callable[[Setup], Lane]
 """Opens a fresh process, loads one side's source in it and gives it the setup's weights."""
 
 _MIN_GAIN_US = 1.0
+_LEAST_OWN = 0.125
+"""Share of a batch that is no waiting, at least, while its size is chosen."""
 _WAKE_US = 100.0
 """Waiting that every sample shows, on an idle machine too: threads of either side waking up."""
 _MOST_WATCHES = 96
+"""Batches watched more before what they showed is looked at; who needs more gets longer ones."""
+_LONGER = 8
+_CLOSER_S = 30.0
+"""How long a workload is watched more: seconds, for batches may be too short to show much."""
 _MOST_WARMUPS = 8
 _WARM_FAULTS = 32
 """A side whose batch touches more new pages than this is still growing its memory."""
@@ -106,13 +113,14 @@ class Stopwatch:
         self._settings, self._draw, self._rng = settings, draw, rng
         self._watched = watched
         self._spot_check = SpotCheck(oracle, task, checks=settings.spot_checks, rng=rng)
-        self._launches: int | None = None
+        self._launches = 0
+        self._most_launches = 0
         self._lead = 0
         self._spent_s = 0.0
         """Without waiting for others who time on this device."""
         self._dropped = 0
         self._busy = False
-        self._closer = 0
+        self._closer_until: float | None = None
         self._output = ""
         self._state: State | None = None
         """What both sides start every batch from, where launches change their buffers."""
@@ -131,7 +139,6 @@ class Stopwatch:
             # Each pair draws its own weights and processes: pairs differ more than samples do.
             pairs.append(self._pair())
             ratio = speedup(pairs, generator=generator)
-        assert self._launches is not None
         timing = WorkloadTiming(
             workload=self._workload.name, pairs=tuple(pairs), speedup=ratio,
             launches=self._launches, dropped=self._dropped,
@@ -168,11 +175,10 @@ class Stopwatch:
         self._state = setup.state if check.is_stateful and check.is_restored else None
 
     def _sample(self, sides: _Sides, setup: Setup) -> Pair:
-        if self._launches is None:
+        if not self._launches:
             self._launches = self._calibrate(sides)
         count = self._launches
-        self._lead = 0 if self._spot_check.is_stateful else max(1, count // 4)
-        idle_us = self._arrange(sides, count + self._lead)
+        idle_us = self._arrange(sides, count)
         plan = self._plan(count)
         wanted = self._settings.stop.min_samples
         quiet: list[_Sample] = []
@@ -192,6 +198,9 @@ class Stopwatch:
             if what == "watch":
                 self._watch(sides.candidate, sets)
                 plan = self._look_closer(plan)
+                if count != self._launches:
+                    count, parts = self._launches, []
+                    idle_us = self._arrange(sides, count)
             elif what == "part":
                 parts.append(self._part(sides, sets, idle_us))
             else:
@@ -235,22 +244,32 @@ class Stopwatch:
         settings = self._settings
         plan = ["time"] * settings.stop.min_samples
         plan += ["watch"] * (settings.profiled if self._watched.possible else 0)
-        plan += ["part"] * (settings.parts if count >= 8 else 0)
+        plan += self._parts(count)
         self._rng.shuffle(plan)
         return ["warm"] * settings.warmups + plan
+
+    def _parts(self, count: int) -> list[str]:
+        return ["part"] * (self._settings.parts if count >= 8 else 0)
 
     def _look_closer(self, plan: list[str]) -> list[str]:
         """Watch more where what was seen is suspicious and too little to convict or acquit.
 
-        Timed samples are added as well and all are mixed: no place in the plan is safe.
+        Timed samples are added as well and all are mixed: no place in the plan is safe. Where
+        batches show next to nothing they become longer, all of them.
         """
-        if "watch" in plan:
+        more = self._watched.missing_batches(self._task.library) if "watch" not in plan else 0
+        if not more:
             return plan
-        more = min(self._watched.missing_batches(self._task.library), _MOST_WATCHES - self._closer)
-        if more <= 0:
+        if self._closer_until is None:
+            self._closer_until = time.monotonic() + _CLOSER_S
+        if time.monotonic() > self._closer_until:
             return plan
-        self._closer += more
-        plan = plan + ["watch"] * more + ["time"] * self._settings.stop.min_samples
+        longer = min(_LONGER * self._launches, self._most_launches)
+        if more > _MOST_WATCHES and longer > self._launches:
+            more = max(1, more * self._launches // longer)
+            self._launches = longer
+            plan += self._parts(longer)
+        plan += ["watch"] * min(more, _MOST_WATCHES) + ["time"] * self._settings.stop.min_samples
         self._rng.shuffle(plan)
         return plan
 
@@ -357,29 +376,34 @@ class Stopwatch:
                 for _ in range(3):
                     idle = lane.run([])
                     launches = lane.run(range(len(sets)))
-                    gained = max(launches.elapsed_us - idle.elapsed_us, _MIN_GAIN_US)
+                    # Others that keep the cores would make batches of one launch, in which nobody
+                    # sees whose code ran.
+                    took_us = max(_own_us(launches), _LEAST_OWN * launches.elapsed_us)
+                    gained = max(took_us - _own_us(idle), _MIN_GAIN_US)
                     fastest = min(fastest, gained / len(sets))
                     outputs = sum(s.span_bytes for s in launches.specs if not isinstance(s, str))
                     lane.release(launches)
                     lane.refill(sets)
             self._oracle.release()
-            count = batch_size(
-                fastest, sets[0].nbytes + outputs, target_us=settings.sample_us,
-                max_bytes=settings.sample_bytes, max_launches=settings.max_launches,
+            fitting = partial(
+                batch_size, set_bytes=sets[0].nbytes + outputs, max_bytes=settings.sample_bytes,
+                max_launches=settings.max_launches,
             )  # fmt: skip
+            count = fitting(fastest, target_us=settings.sample_us)
+            self._most_launches = fitting(fastest, target_us=inf)
         return count
 
     def _arrange(self, sides: _Sides, count: int) -> float:
         """Lay out both sides' slots and take the clock's own cost, on the trusted side."""
-        sets = self._fresh(count)
+        self._lead = 0 if self._spot_check.is_stateful else max(1, count // 4)
+        sets = self._fresh(count + self._lead)
         sides.baseline.arrange(sets)
         sides.candidate.arrange(sets)
         self._oracle.release()
         idle = [sides.baseline.run([]) for _ in range(7)]
         # Others that kept the core are no part of it: taken off every sample, they would leave
         # hardly anything of a short one.
-        shares = ((each, max(1 - _disturbance(each), 0.0)) for each in idle)
-        return statistics.median(each.elapsed_us * share for each, share in shares)
+        return statistics.median(map(_own_us, idle))
 
     def _fresh(self, count: int) -> list[InputSet]:
         sets = self._oracle.inputs([self._draw() for _ in range(count)])
@@ -414,3 +438,8 @@ def _whole_us(timed: Sequence[_Sample], count: int) -> float:
 def _disturbance(launches: Launches) -> float:
     """Share of a sample that others kept the cores; waking up is free."""
     return max(launches.waited_us - _WAKE_US, 0.0) / launches.elapsed_us
+
+
+def _own_us(launches: Launches) -> float:
+    """What a batch took without others that kept the cores."""
+    return launches.elapsed_us * max(1 - _disturbance(launches), 0.0)

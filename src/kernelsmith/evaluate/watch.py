@@ -82,8 +82,10 @@ class Watched:
     def missing_batches(self, library: Library) -> int:
         """How many more batches would settle whether the task's library policy is broken."""
         found = self.coverage
-        if not self.possible or found is None:
+        if not self.possible or library is Library.ANY:
             return 0
+        if found is None:  # not one sample in so many
+            return DECISIVE * self.batches
         if not undecided(found, library, library_us=self.library_us):
             return 0
         wanted = DECISIVE if found.samples < DECISIVE else 2 * found.samples

@@ -62,7 +62,7 @@ def watch(kernel: int) -> Iterator[Watch]:
     def watched(
         mode: str,
         opened: Callable[[int], Sampler | None] = open_sampler,
-        seconds: float = SECONDS,
+        wanted: int = 50,
     ) -> tuple[Coverage | None, list[int]]:
         child = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("child.py")), mode, str(kernel)],
@@ -82,7 +82,8 @@ def watch(kernel: int) -> Iterator[Watch]:
         own = {(built.st_dev, built.st_ino)}
         addresses: list[int] = []
         with sampler:
-            # On a crowded machine ptrace gets one sample whenever the child gets a core: watch on.
+            # On a crowded machine ptrace gets one sample whenever the child gets a core, and most
+            # of a core's time goes to threads that wait for each other: watch on.
             for again in range(20):
                 sampler.start()
                 if not again:
@@ -90,11 +91,11 @@ def watch(kernel: int) -> Iterator[Watch]:
                     child.stdin.flush()
                 else:
                     os.kill(child.pid, signal.SIGCONT)
-                _let_it_work(child.pid, seconds)
+                _let_it_work(child.pid, SECONDS)
                 os.kill(child.pid, signal.SIGSTOP)
                 addresses += sampler.stop()
                 found = coverage(addresses, read_maps(child.pid), own)
-                if found is not None and found.samples > 50:
+                if found is not None and found.samples > wanted:
                     break
         return found, addresses
 
@@ -154,13 +155,8 @@ def test_a_tiny_kernel_shows_beside_the_allocation_of_its_output(watch: Watch):
 
 @pytest.mark.parametrize("mode", ["openmp", "thread"])
 def test_work_in_threads_that_a_call_starts_is_seen(watch: Watch, mode: str):
-    # On a busy machine others' records may fill the kernel's buffer: then it is watched again.
-    tries = [
-        found
-        for found, _ in (watch(mode, wide, 2 * SECONDS) for _ in range(3))
-        if found is not None
-    ]
-    found = max(tries, key=lambda each: each.samples)
+    found, _ = watch(mode, wide, 100)
+    assert found is not None
     assert found.own > 0.95
     assert found.samples > 100
 
@@ -180,7 +176,7 @@ def test_a_library_whose_code_was_written_over_is_not_own(watch: Watch):
 
 
 def test_code_that_appears_during_the_batch_is_nobodys(watch: Watch):
-    found, addresses = watch("late", wide)
+    found, addresses = watch("late", wide, 200)
     assert found is not None
     assert found.own == 0
     assert addresses.count(UNKNOWN) > 100

@@ -60,6 +60,6 @@ def batch_size(
     """
     if not 0 < per_launch_us < math.inf or set_bytes < 0:
         raise ValueError(f"a launch takes time and no negative memory; got {per_launch_us} us")
-    wanted = math.ceil(target_us / per_launch_us)
+    wanted = math.ceil(min(target_us / per_launch_us, max_launches))
     fitting = max_bytes // set_bytes if set_bytes else max_launches
     return max(1, min(wanted, fitting, max_launches))
