@@ -35,8 +35,8 @@ demo: setup  ## Make a bundled task faster on this machine's CPU and show how mu
 	$(BIN)/kernelsmith optimize tasks/logsumexp.py --preset quick --steps 6 --budget-seconds 60
 
 # Tests that time little or nothing: they run beside the others, on the second core.
-BESIDE = tests/propose tests/bench tests/search tests/domain tests/report tests/tasks tests/training tests/corpus tests/test_layers.py \
-  tests/cli/test_train.py tests/cli/test_model_folder.py tests/service tests/evaluate/checks
+BESIDE = tests/propose tests/bench tests/search tests/domain tests/report tests/tasks tests/training tests/test_layers.py \
+  tests/cli/test_train.py tests/cli/test_model_folder.py tests/evaluate/checks
 
 test: setup  ## Lint, types and all tests that need no GPU and little time.
 	@echo "two runs side by side; the second, lint, types and what is hardly timed, is shown at the end"

@@ -67,10 +67,15 @@ def test_library_time_per_launch_is_true_however_seldom_the_machine_lets_us_samp
 
 
 @pytest.mark.parametrize(
-    ("library", "possible", "more"),
-    [(Library.SOME, True, 3 * DECISIVE), (Library.ANY, True, 0), (Library.SOME, False, 0)],
+    ("watched", "library", "more"),
+    [
+        (Watched(batches=3, built=True), Library.SOME, 3 * DECISIVE),
+        (Watched(batches=3, built=True), Library.ANY, 0),
+        (Watched(batches=3, built=True, possible=False), Library.SOME, 0),
+        (Watched(batches=3, built=False), Library.SOME, 0),
+    ],
 )
 def test_batches_too_short_to_be_seen_even_once_are_watched_on(
-    library: Library, possible: bool, more: int
+    watched: Watched, library: Library, more: int
 ):
-    assert Watched(batches=3, possible=possible).missing_batches(library) == more
+    assert watched.missing_batches(library) == more

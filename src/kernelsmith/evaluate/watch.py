@@ -82,8 +82,8 @@ class Watched:
     def missing_batches(self, library: Library) -> int:
         """How many more batches would settle whether the task's library policy is broken."""
         found = self.coverage
-        if not self.possible or library is Library.ANY:
-            return 0
+        if not self.possible or not self.built or library is Library.ANY:
+            return 0  # who built nothing needs no samples to be convicted
         if found is None:  # not one sample in so many
             return DECISIVE * self.batches
         if not undecided(found, library, library_us=self.library_us):
@@ -109,6 +109,7 @@ class Watched:
             self.sampled_s += cpu_s(lane.pid) - before_s
         self.addresses += len(addresses)
         maps, own = read_maps(lane.pid), lane.own_code
+        self.built = self.built or bool(own)
         self.everyone.add(coverage(addresses, maps, own, enough=1))
         self.leader.add(coverage(leader, maps, own, enough=1))
         self.launches += len(slots)
