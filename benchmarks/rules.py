@@ -54,7 +54,11 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sample", action="store_true", help="ten even-numbered ones per level, always the same"
     )
-    parser.add_argument("--only", nargs="+", metavar="KEY", help="these, e.g. level1/23")
+    parser.add_argument(
+        "--only", nargs="+", metavar="KEY",
+        help="these, in this order, e.g. level1/23: judges side by side share a GPU's memory best "
+        "where large tasks come between small ones",
+    )  # fmt: skip
     parser.add_argument(
         "--without", nargs="+", metavar="KEY", default=(),
         help="not these: what needs the device alone keeps all others waiting",
@@ -123,7 +127,8 @@ def chosen_by(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list
         levels = [int(each) for each in args.levels.split(",")]
         tasks = of_kernelbench(args.kernelbench, levels, parity=args.parity, sample=args.sample)
     if args.only:
-        tasks = [each for each in tasks if each.key in args.only]
+        of_key = {each.key: each for each in tasks}
+        tasks = [of_key[key] for key in dict.fromkeys(args.only) if key in of_key]
     tasks = [each for each in tasks if each.key not in args.without]
     if not tasks:
         parser.error("there is no such task")

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu_ledger import NOT_NOW, Ledger, gpu_options
-from benchmarks.rules import lacked_memory, seeds_of, without_what_lacked_memory
+from benchmarks.rules import (
+    chosen_by,
+    lacked_memory,
+    options,
+    seeds_of,
+    without_what_lacked_memory,
+)
 from benchmarks.rules_capture import Asking, Store, captures, had_no_memory
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen
@@ -49,6 +55,14 @@ def task(tmp_path):
     path = tmp_path / "doubled.py"
     path.write_text(TASK)
     return Chosen(key="doubled", path=path)
+
+
+def test_tasks_that_are_named_come_in_the_order_of_their_names(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text(TASK)
+    parser = options()
+    args = parser.parse_args(["--tasks", str(tmp_path), "--only", "c", "a", "c"])
+    assert [each.key for each in chosen_by(args, parser)] == ["c", "a"]
 
 
 def test_the_next_job_is_asked_for_when_the_last_is_on_disk(tmp_path):
