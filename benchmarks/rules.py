@@ -32,6 +32,7 @@ from benchmarks.rules_capture import Asking, Store, captures
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
+from benchmarks.rules_packing import Packing
 from benchmarks.rules_remote import RemoteRules
 from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
 from kernelsmith.evaluate.failure import lacks_memory
@@ -78,6 +79,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--reference", action="store_true", help="judge the reference against itself, too"
     )
+    parser.add_argument(
+        "--referred", type=Path, metavar="FILE",
+        help="but for those that passed in this file of benchmarks.gpu_references",
+    )  # fmt: skip
     parser.add_argument("--phase", choices=("capture", "judge", "all"), default="all")
     parser.add_argument(
         "--captured", type=Path, metavar="FILE", help="what was captured (results/captured.zip)"
@@ -97,6 +102,14 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--judges", type=int, default=1, metavar="N",
         help="tasks at a time (1): they check side by side and take turns at timing",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rooms", type=Path, metavar="FILE",
+        help="begin what fits beside what is under way, by what benchmarks.rules_rooms wrote",
+    )  # fmt: skip
+    parser.add_argument(
+        "--large-at-once", type=int, default=2, metavar="N",
+        help="tasks of three rooms and more at a time, with --rooms (2)",
     )  # fmt: skip
     parser.add_argument(
         "--live", action="store_true", help="capture in the judging process, one task at a time"
@@ -184,9 +197,18 @@ def jobs(
 ) -> Iterator[Job]:  # fmt: skip
     """One job per task, as tasks come; notes how long it was waited for them."""
     waited, begun = 0.0, time.monotonic()
+    packing = packing_by(args, how)
+    referred = passed_in(args.referred)
 
     def job_of(chosen: Chosen) -> Job:
         def job(limit_s: float) -> Record:
+            try:
+                return judged(limit_s)
+            finally:
+                if packing is not None:
+                    packing.done(chosen.key)
+
+        def judged(limit_s: float) -> Record:
             if chosen.left_out:
                 return {"task": chosen.path.stem, "steps": [], "compile": {},
                         "left_out": chosen.left_out, "seconds": 0.0}  # fmt: skip
@@ -199,7 +221,8 @@ def jobs(
                 "evaluations": args.evaluations, "again": args.again, "compile": modes,
                 "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
-                "rivals": args.rivals, "reference": args.reference,
+                "rivals": args.rivals,
+                "reference": args.reference and chosen.key not in referred,
                 "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),
                 "sources": str(args.sources) if args.sources else "",
             }  # fmt: skip
@@ -215,11 +238,25 @@ def jobs(
 
         return chosen.key, job
 
-    for chosen in tasks:
+    for chosen in tasks if packing is None else packing.in_order(tasks):
         waited += time.monotonic() - begun
         ledger.note_session(waited_s=round(waited, 1))
         yield job_of(chosen)
         begun = time.monotonic()
+
+
+def packing_by(args: argparse.Namespace, how: Asking) -> Packing | None:
+    """How tasks share the device's memory, where it is known what each of them takes."""
+    if args.rooms is None:
+        return None
+    rooms = json.loads(args.rooms.read_text())
+    return Packing(rooms, most_large=args.large_at_once, until=how.until)
+
+
+def passed_in(references: Path | None) -> set[str]:
+    """What was judged against itself before."""
+    records = json.loads(references.read_text())["records"] if references else {}
+    return {key for key, each in records.items() if each.get("said") == "passed"}
 
 
 def lacked_memory(found: Record) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted, _rooms_for
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted, rooms_beside
 from kernelsmith.evaluate.cuda.peak import Footprint
 from kernelsmith.evaluate.values import InputSet
 
@@ -62,4 +62,4 @@ def test_a_task_takes_fewer_rooms_where_its_answers_can_be_had_in_slices(sizes, 
     inputs, outputs = (int(each * GIGA) for each in sizes)
     footprint = Footprint(inputs=inputs, weights=0, outputs=outputs, activations=0, batched=batched)
     found = Predicted(footprint=footprint, free=150 * GIGA, total=150 * GIGA)
-    assert _rooms_for(found, 1 << 30) == rooms
+    assert rooms_beside(found, 1 << 30) == rooms

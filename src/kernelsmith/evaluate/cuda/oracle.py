@@ -173,7 +173,7 @@ class DeviceOracle(Oracle):
         """
         if self._rooms is None:
             found = {each.name: self._predict(each) for each in self._task.workloads}
-            counts = [_rooms_for(each, self.batch_bytes) for each in found.values()]
+            counts = [rooms_beside(each, self.batch_bytes) for each in found.values()]
             known = [each for each in counts if each is not None]
             self._rooms = max(known) if len(known) == len(counts) else 0
             self._program = max(each.program for each in found.values())
@@ -447,7 +447,7 @@ class DeviceOracle(Oracle):
         return Leaf(spec_of(described), bytearray())
 
 
-def _rooms_for(predicted: Predicted, batch_bytes: int) -> int | None:
+def rooms_beside(predicted: Predicted, batch_bytes: int) -> int | None:
     """For the fuller of two moments: answers are kept at hand, or both sides are there.
 
     What is arranged comes on top: inputs, and outputs of the sides.

@@ -1,0 +1,75 @@
+"""Who is judged next, where several are judged side by side and a GPU's memory is what they share.
+
+Left to themselves, large tasks wait at the door of the rooms before every evaluation while small
+ones slip in, or keep all others out. Here a task is begun when it fits beside those under way, the
+largest first, and few large ones at a time: what they wait for is the device, and small ones, which
+are mostly processes and compilers, keep the cores busy meanwhile.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Condition
+
+from benchmarks.rules_tasks import Chosen
+from kernelsmith.evaluate.rooms import ROOMS
+
+LARGE = 3
+"""Rooms from which a task is mostly traffic of memory."""
+USUAL = 2
+"""Rooms of a task that nothing is known of."""
+_LOOK_S = 0.5
+
+
+class Packing:
+    """Keeps count of the rooms of all tasks under way; shared by those who judge."""
+
+    def __init__(
+        self, rooms: Mapping[str, int], *, most_large: int, until: float = math.inf,
+        of: int = ROOMS,
+    ) -> None:  # fmt: skip
+        """Begin with nobody under way.
+
+        Args:
+            rooms: What tasks take, by key.
+            most_large: Of large tasks at a time.
+            until: By ``time.monotonic``, when nothing more is begun: what was handed out and never
+                begun says nothing of its end.
+            of: How many rooms there are.
+        """
+        self._rooms, self._most_large, self._until, self._of = rooms, most_large, until, of
+        self._under_way: dict[str, int] = {}
+        self._changed = Condition()
+
+    def rooms(self, key: str) -> int:
+        """What it takes, all of them at most."""
+        return min(self._rooms.get(key, USUAL), self._of)
+
+    def in_order(self, tasks: Iterable[Chosen]) -> Iterator[Chosen]:
+        """Each of them once, when it fits; whoever takes one says ``done`` at its end."""
+        waiting = sorted(tasks, key=lambda each: -self.rooms(each.key))
+        while waiting:
+            with self._changed:
+                while (place := self._fitting(waiting)) is None:
+                    if time.monotonic() >= self._until:
+                        return
+                    self._changed.wait(_LOOK_S)
+                chosen = waiting.pop(place)
+                self._under_way[chosen.key] = self.rooms(chosen.key)
+            yield chosen
+
+    def done(self, key: str) -> None:
+        """Its rooms are free again."""
+        with self._changed:
+            self._under_way.pop(key, None)
+            self._changed.notify_all()
+
+    def _fitting(self, waiting: list[Chosen]) -> int | None:
+        """The first that may begin now; alone, everything may."""
+        free = self._of - sum(self._under_way.values())
+        large = sum(each >= LARGE for each in self._under_way.values())
+        for place, each in enumerate(waiting):
+            count = self.rooms(each.key)
+            if count <= free and (count < LARGE or large < self._most_large):
+                return place
+        return None if self._under_way else 0

@@ -1,0 +1,113 @@
+"""Tasks that are judged side by side fit a device's memory together."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from benchmarks.rules_packing import LARGE, Packing
+from benchmarks.rules_rooms import rooms_of
+from benchmarks.rules_tasks import Chosen
+
+from kernelsmith.evaluate.rooms import ROOMS
+
+TASK = """\
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.rand({rows}, 1 << 20)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def tasks(*keys):
+    return [Chosen(key=key, path=Path(f"{key}.py")) for key in keys]
+
+
+def begun(packing, given):
+    """All that begin before one of them is done."""
+    order, found = packing.in_order(given), []
+    came = threading.Thread(target=lambda: found.extend(order), daemon=True)
+    came.start()
+    came.join(0.2)
+    return [each.key for each in found]
+
+
+def test_what_does_not_fit_waits_and_smaller_ones_go_before_it():
+    packing = Packing({"a": 6, "b": 5, "c": 2, "d": 2}, most_large=9, of=10)
+    assert begun(packing, tasks("d", "c", "b", "a")) == ["a", "d", "c"]
+
+
+def test_few_large_ones_are_under_way_and_small_ones_beside_them():
+    rooms = {"a": LARGE, "b": LARGE, "c": LARGE, "d": LARGE - 1}
+    packing = Packing(rooms, most_large=2, of=100)
+    assert begun(packing, tasks("a", "b", "c", "d")) == ["a", "b", "d"]
+
+
+def test_what_is_done_makes_room_for_who_waits():
+    packing = Packing({"a": 8, "b": 7}, most_large=2, of=10)
+    order = packing.in_order(tasks("a", "b"))
+    assert next(order).key == "a"
+    threading.Timer(0.1, packing.done, ["a"]).start()
+    assert next(order).key == "b"
+
+
+def test_what_needs_more_than_all_begins_when_nobody_else_is_there():
+    packing = Packing({"a": 99, "b": 1}, most_large=2, of=10)
+    assert begun(packing, tasks("b", "a")) == ["a"]
+    packing.done("a")
+    assert next(packing.in_order(tasks("b"))).key == "b"
+
+
+def test_nobody_waits_for_what_was_handed_out_and_never_begun():
+    packing = Packing({"a": 8, "b": 8}, most_large=2, until=time.monotonic() + 0.2, of=10)
+    assert [each.key for each in packing.in_order(tasks("a", "b"))] == ["a"]
+
+
+@pytest.mark.parametrize("judges", [1, 4])
+def test_rooms_are_never_given_twice_whoever_judges(judges):
+    rooms = {f"t{number}": number % 7 + 1 for number in range(60)}
+    packing = Packing(rooms, most_large=3, of=10)
+    turn, counting = threading.Lock(), threading.Lock()
+    order, used, most, seen = packing.in_order(tasks(*rooms)), 0, 0, []
+
+    def judge():
+        nonlocal used, most
+        while True:
+            with turn:
+                chosen = next(order, None)
+            if chosen is None:
+                return
+            with counting:
+                used += rooms[chosen.key]
+                most = max(most, used)
+                seen.append(chosen.key)
+            time.sleep(0.002)
+            with counting:
+                used -= rooms[chosen.key]
+            packing.done(chosen.key)
+
+    with ThreadPoolExecutor(judges) as pool:
+        for each in [pool.submit(judge) for _ in range(judges)]:
+            each.result(timeout=30)
+    assert sorted(seen) == sorted(rooms)
+    assert most <= 10
+
+
+@pytest.mark.parametrize(
+    ("rows", "fewest", "most"), [(8, 1, 1), (1600, 4, 9), (16000, ROOMS, ROOMS)]
+)
+def test_a_task_takes_as_many_rooms_as_it_is_large(tmp_path, rows, fewest, most):
+    path = tmp_path / "task.py"
+    path.write_text(TASK.format(rows=rows))
+    assert fewest <= rooms_of(Chosen(key="task", path=path), 150_000_000_000) <= most
