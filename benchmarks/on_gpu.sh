@@ -30,6 +30,7 @@
 #           at home, without a GPU, by `python -m benchmarks.rules --backend triton --phase capture
 #           --compile none --options default --kernelbench PATH --captured usual.zip`: block sizes are
 #           guessed then, and `capture` here makes torch.compile's own files alone),
+#           ROOMS (what benchmarks.rules_rooms wrote at home: judges begin what fits beside the others),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -45,6 +46,7 @@ begin_from_results() {  # a fresh machine goes on from what is committed, or was
   for name in rules-h200 rules-autotune-h200 rules-curve-h200; do
     [ -e "$STATE/$name.json" ] || cp "benchmarks/results/$name.json" "$STATE/" 2>/dev/null || true
   done
+  cp benchmarks/results/references-h200.json "$STATE/"
   [ -z "${CAPTURED:-}" ] || [ -e "$STATE/usual.zip" ] || cp "$CAPTURED" "$STATE/usual.zip"
 }
 
@@ -103,7 +105,8 @@ CHECK
       [ "$name" = judge ] || phase="all --capture-jobs $BESIDE"
       # shellcheck disable=SC2086  # a list of options
       rules rules-h200 "$seconds" --options default --captured "$STATE/usual.zip" \
-        --judges "$JUDGES" --evaluations "$EVALUATIONS" --again "$AGAIN" --reference \
+        --judges "$JUDGES" --evaluations "$EVALUATIONS" --again "$AGAIN" \
+        --reference --referred "$STATE/references-h200.json" ${ROOMS:+--rooms "$ROOMS"} \
         --limit-s 400 --sources "$STATE/sources" --phase $phase ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)

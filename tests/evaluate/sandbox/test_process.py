@@ -415,3 +415,23 @@ def test_the_thread_id_that_libc_keeps_is_the_childs_own(child: Child):
 def test_a_message_of_megabytes_passes_both_ways(child: Child):
     reply = child.call({"code": "value = 'x' * (7 << 20)", "pad": "y" * (7 << 20)}, timeout_s=10)
     assert reply == {"value": "x" * (7 << 20)}
+
+
+def test_packages_that_are_named_can_be_imported_and_not_changed(tmp_path, monkeypatch):
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    (folder / "elsewhere.py").write_text("ANSWER = 42\n")
+    for each in (folder, *folder.parents):
+        if each.stat().st_uid == os.getuid() and each != Path("/"):
+            each.chmod(each.stat().st_mode | 0o055)
+    monkeypatch.setenv("KERNELSMITH_PACKAGES", str(folder))
+    with a_zygote() as zygote, zygote.spawn(entry=INTERPRET) as child:
+        assert ask(child, "import elsewhere; value = elsewhere.ANSWER") == 42
+        changed = f"open({str(folder / 'elsewhere.py')!r}, 'w')"
+        assert ask(child, changed) in ("OSError", "PermissionError")
+
+
+def test_a_folder_of_packages_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNELSMITH_PACKAGES", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="nowhere', which is no folder"):
+        a_zygote()

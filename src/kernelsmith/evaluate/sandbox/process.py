@@ -15,7 +15,7 @@ from typing import Self, cast
 
 from kernelsmith.errors import EvaluationLost, SmithError, UsageError
 from kernelsmith.evaluate.processor import onednn_limit
-from kernelsmith.evaluate.sandbox import channel
+from kernelsmith.evaluate.sandbox import channel, packages
 from kernelsmith.evaluate.sandbox.child import Child
 from kernelsmith.evaluate.sandbox.errors import ChildFailed
 from kernelsmith.evaluate.sandbox.level import Level
@@ -92,11 +92,12 @@ class Zygote:
             without: Protections not to use (namespaces, mount, landlock, seccomp, uid), to show
                 what the others do.
         """
+        self._packages = packages.folders()
         self._refused = {name: "switched off by the caller" for name in without}
         self._lock = threading.Lock()
         self._stderr = os.memfd_create("zygote-stderr")
         self._socket, theirs = socket.socketpair()
-        paths = [str(_PACKAGE_PARENT), *map(str, search_path)]
+        paths = [str(_PACKAGE_PARENT), *map(str, (*search_path, *self._packages))]
         fd = str(theirs.fileno())
         command = [sys.executable, "-I", "-u", "-c", _BOOT, str(len(paths)), *paths, fd]
         with theirs:
@@ -171,7 +172,7 @@ class Zygote:
             entry=entry,
             profile=profile,
             limits=limits or Limits(),
-            readable=tuple(map(str, readable)),
+            readable=tuple(map(str, (*readable, *self._packages))),
             devices=tuple(map(str, devices)),
             cores=None if cores is None else tuple(cores),
         )

@@ -190,7 +190,8 @@ def environment(folder: str) -> dict[str, str]:
         k: v for k, v in os.environ.items() if not k.startswith(("TORCHINDUCTOR", "TORCH_LOGS"))
     }
     source = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
-    known = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    places = (os.environ.get(name, "") for name in ("PYTHONPATH", "KERNELSMITH_PACKAGES"))
+    known = [each for place in places for each in place.split(os.pathsep) if each]
     return kept | {
         "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cache"),
         "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",

@@ -64,13 +64,20 @@ class Session:
         return found
 
 
+def _packages() -> list[str]:
+    """What tasks import that is not installed; this process begins in another folder."""
+    named = os.environ.get("KERNELSMITH_PACKAGES", "").split(os.pathsep)
+    return [os.path.abspath(each) for each in named if each]
+
+
 @contextlib.contextmanager
 def open_session(timeout_s: float = _TIMEOUT_S) -> Iterator[Session]:
     """Start the child in an empty folder; it ends with the block."""
     root = Path(__file__).parents[4]
     environment = {
         **{key: os.environ[key] for key in _KEPT if key in os.environ},
-        "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONPATH": os.pathsep.join([str(root), *_packages()]),
+        "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="kernelsmith-rewrite-") as folder:
         process = subprocess.Popen(
