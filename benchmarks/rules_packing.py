@@ -1,9 +1,10 @@
 """Who is judged next, where several are judged side by side and a GPU's memory is what they share.
 
 Left to themselves, large tasks wait at the door of the rooms before every evaluation while small
-ones slip in, or keep all others out. Here a task is begun when it fits beside those under way, the
-largest first, and few large ones at a time: what they wait for is the device, and small ones, which
-are mostly processes and compilers, keep the cores busy meanwhile.
+ones slip in, or keep all others out. Here a task is begun when it fits beside those under way.
+Large ones go first, the largest before the others, but few at a time: they really take what is
+counted for them, where small ones take half of it, and what they wait for is the device. Small
+ones, which are mostly processes and compilers, keep the cores busy meanwhile.
 """
 
 import math
@@ -14,8 +15,10 @@ from threading import Condition
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.evaluate.rooms import ROOMS
 
-LARGE = 3
+LARGE = 5
 """Rooms from which a task is mostly traffic of memory."""
+OF_LARGE = 14
+"""Rooms that large tasks may fill together."""
 USUAL = 2
 """Rooms of a task that nothing is known of."""
 _LOOK_S = 0.5
@@ -47,7 +50,7 @@ class Packing:
 
     def in_order(self, tasks: Iterable[Chosen]) -> Iterator[Chosen]:
         """Each of them once, when it fits; whoever takes one says ``done`` at its end."""
-        waiting = sorted(tasks, key=lambda each: -self.rooms(each.key))
+        waiting = sorted(tasks, key=lambda each: -max(LARGE - 1, self.rooms(each.key)))
         while waiting:
             with self._changed:
                 while (place := self._fitting(waiting)) is None:
@@ -67,9 +70,12 @@ class Packing:
     def _fitting(self, waiting: list[Chosen]) -> int | None:
         """The first that may begin now; alone, everything may."""
         free = self._of - sum(self._under_way.values())
-        large = sum(each >= LARGE for each in self._under_way.values())
+        large = [each for each in self._under_way.values() if each >= LARGE]
         for place, each in enumerate(waiting):
             count = self.rooms(each.key)
-            if count <= free and (count < LARGE or large < self._most_large):
+            fits = count < LARGE or not large or (
+                len(large) < self._most_large and sum(large) + count <= OF_LARGE
+            )  # fmt: skip
+            if count <= free and fits:
                 return place
         return None if self._under_way else 0

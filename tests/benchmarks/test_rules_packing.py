@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from benchmarks.rules_packing import LARGE, Packing
+from benchmarks.rules_packing import LARGE, OF_LARGE, Packing
 from benchmarks.rules_rooms import rooms_of
 from benchmarks.rules_tasks import Chosen
 
@@ -46,6 +46,12 @@ def begun(packing, given):
 def test_what_does_not_fit_waits_and_smaller_ones_go_before_it():
     packing = Packing({"a": 6, "b": 5, "c": 2, "d": 2}, most_large=9, of=10)
     assert begun(packing, tasks("d", "c", "b", "a")) == ["a", "d", "c"]
+
+
+def test_large_ones_do_not_fill_the_device_together():
+    rooms = {"a": 9, "b": 8, "c": OF_LARGE - 9, "d": 1}
+    packing = Packing(rooms, most_large=3)
+    assert begun(packing, tasks("d", "c", "b", "a")) == ["a", "c", "d"]
 
 
 def test_few_large_ones_are_under_way_and_small_ones_beside_them():

@@ -6,9 +6,9 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
-MAX_BYTES = 32 << 20
+MAX_BYTES = 96 << 20
 """The longest message; a child that sends a longer one has broken the protocol."""
-FILES_BYTES = 20 << 20
+FILES_BYTES = 60 << 20
 """Of files that one message may carry: in base64 they take a third more."""
 HEADER = struct.Struct("!I")
 _MAX_FDS = 64
