@@ -109,7 +109,7 @@ def options() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--large-at-once", type=int, default=2, metavar="N",
-        help="tasks of five rooms and more at a time, with --rooms (2)",
+        help="tasks of a fifth of the rooms and more at a time, with --rooms (2)",
     )  # fmt: skip
     parser.add_argument(
         "--live", action="store_true", help="capture in the judging process, one task at a time"

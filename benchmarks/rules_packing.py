@@ -15,11 +15,11 @@ from threading import Condition
 from benchmarks.rules_tasks import Chosen
 from kernelsmith.evaluate.rooms import ROOMS
 
-LARGE = 5
+LARGE = 20
 """Rooms from which a task is mostly traffic of memory."""
-OF_LARGE = 14
+OF_LARGE = 56
 """Rooms that large tasks may fill together."""
-USUAL = 2
+USUAL = 6
 """Rooms of a task that nothing is known of."""
 _LOOK_S = 0.5
 

@@ -18,7 +18,7 @@ from kernelsmith.evaluate.cuda.oracle import Predicted, rooms_beside
 from kernelsmith.evaluate.rooms import ROOMS
 from kernelsmith.evaluate.settings import effort
 
-_UNKNOWN = 2
+_UNKNOWN = 6
 """Where a forward needs values: most of those are small."""
 _UNABLE = (ImportError, RuntimeError, TypeError, ValueError, AttributeError, NameError, OSError)
 

@@ -44,12 +44,14 @@ def begun(packing, given):
 
 
 def test_what_does_not_fit_waits_and_smaller_ones_go_before_it():
-    packing = Packing({"a": 6, "b": 5, "c": 2, "d": 2}, most_large=9, of=10)
+    rooms = {"a": 3 * LARGE, "b": 2 * LARGE, "c": LARGE - 1, "d": LARGE - 1}
+    packing = Packing(rooms, most_large=9, of=5 * LARGE)
     assert begun(packing, tasks("d", "c", "b", "a")) == ["a", "d", "c"]
 
 
 def test_large_ones_do_not_fill_the_device_together():
-    rooms = {"a": 9, "b": 8, "c": OF_LARGE - 9, "d": 1}
+    most = OF_LARGE - LARGE
+    rooms = {"a": most, "b": most - 1, "c": LARGE, "d": 1}
     packing = Packing(rooms, most_large=3)
     assert begun(packing, tasks("d", "c", "b", "a")) == ["a", "c", "d"]
 
@@ -69,7 +71,7 @@ def test_what_is_done_makes_room_for_who_waits():
 
 
 def test_what_needs_more_than_all_begins_when_nobody_else_is_there():
-    packing = Packing({"a": 99, "b": 1}, most_large=2, of=10)
+    packing = Packing({"a": 99, "b": 1}, most_large=2, of=LARGE)
     assert begun(packing, tasks("b", "a")) == ["a"]
     packing.done("a")
     assert next(packing.in_order(tasks("b"))).key == "b"
@@ -111,7 +113,7 @@ def test_rooms_are_never_given_twice_whoever_judges(judges):
 
 
 @pytest.mark.parametrize(
-    ("rows", "fewest", "most"), [(8, 1, 1), (1600, 4, 9), (16000, ROOMS, ROOMS)]
+    ("rows", "fewest", "most"), [(8, 1, 4), (1600, 16, 36), (16000, ROOMS, ROOMS)]
 )
 def test_a_task_takes_as_many_rooms_as_it_is_large(tmp_path, rows, fewest, most):
     path = tmp_path / "task.py"

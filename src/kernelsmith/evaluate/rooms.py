@@ -15,16 +15,17 @@ from pathlib import Path
 
 from kernelsmith.evaluate.exclusive import lock_file
 
-ROOMS = 22
-"""Six more than there would be: what a judgement takes is counted as if all of it were there at
-once, and two hardly ever have their fullest moment together (with seventeen, all taken, 70 of 140
-GB were in use at the median, 112 in one moment of twenty). Who finds no memory all the same is
+ROOMS = 88
+"""A third more than there would be: what a judgement takes is counted as if all of it were there at
+once, and two hardly ever have their fullest moment together (with as many as fit, all taken, 70 of
+140 GB were in use at the median, 112 in one moment of twenty). Who finds no memory all the same is
 judged again with twice the rooms, and then alone."""
-LARGEST = 18
+LARGEST = 72
 """Rooms that one may have beside others."""
-PART = 1 / 16
-"""Of the device's memory in each room."""
-_LOOK_S = 0.02
+PART = 1 / 64
+"""Of the device's memory in each room: with rooms of four times the size, most small tasks took two
+for a little more than one."""
+_LOOK_S = 0.04
 _PATIENCE_S = 20.0
 """How long one who needs many rooms lets others pass who need few: while it stands at the door,
 rooms stay empty until there are enough."""

@@ -49,7 +49,7 @@ _SHARING = {"pid": "the driver takes two processes of the same number for one an
 _COMPILE_S = 120.0
 _TRIES = 2
 """Of ncu, which takes the device for a minute where it does not answer."""
-_TRYING = 2
+_TRYING = 8
 """Rooms for one forward of whose size nothing is known yet."""
 
 

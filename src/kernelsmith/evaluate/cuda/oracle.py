@@ -27,6 +27,10 @@ _SPARE = 1 / 32
 """Of the device's memory, for a program's libraries beside others. One that finds a device empty
 takes most of it for scratch (97 GB of an H200 were seen). Who finds too little is judged again,
 alone."""
+_BEYOND = 1 / 16
+"""Of the device's memory, on top of its rooms, before a process is told that there is no more:
+what libraries take for scratch is in no prediction, and rooms are counted generously for all
+together."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
@@ -200,7 +204,7 @@ class DeviceOracle(Oracle):
     @contextmanager
     def within_rooms(self) -> Iterator[None]:
         """Keep to its rooms, here and in the programs that are opened meanwhile."""
-        share = min(self.rooms() * PART, 1.0)
+        share = min(self.rooms() * PART + _BEYOND, 1.0)
         own = max(share - self._program, share / 2)
         self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
         self.for_programs = 1.5 * self._program + _SPARE
