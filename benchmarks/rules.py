@@ -199,6 +199,7 @@ def jobs(
     waited, begun = 0.0, time.monotonic()
     packing = packing_by(args, how)
     referred = passed_in(args.referred)
+    put_off: set[str] = set()
 
     def job_of(chosen: Chosen) -> Job:
         def job(limit_s: float) -> Record:
@@ -233,6 +234,9 @@ def jobs(
             finally:
                 judges.put(rules)
             if args.judges > 1 and lacked_memory(found):
+                if packing is not None and chosen.key not in put_off:
+                    put_off.add(chosen.key)
+                    packing.again(chosen)
                 return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
             return without_what_lacked_memory(found) | _shown(found)
 

@@ -42,6 +42,7 @@ class Packing:
         """
         self._rooms, self._most_large, self._until, self._of = rooms, most_large, until, of
         self._under_way: dict[str, int] = {}
+        self._back: list[Chosen] = []
         self._changed = Condition()
 
     def rooms(self, key: str) -> int:
@@ -49,23 +50,38 @@ class Packing:
         return min(self._rooms.get(key, USUAL), self._of)
 
     def in_order(self, tasks: Iterable[Chosen]) -> Iterator[Chosen]:
-        """Each of them once, when it fits; whoever takes one says ``done`` at its end."""
+        """Each of them once, when it fits, and whatever came back; who has one says ``done``."""
         waiting = sorted(tasks, key=lambda each: -max(LARGE - 1, self.rooms(each.key)))
-        while waiting:
-            with self._changed:
-                while (place := self._fitting(waiting)) is None:
-                    if time.monotonic() >= self._until:
-                        return
-                    self._changed.wait(_LOOK_S)
-                chosen = waiting.pop(place)
-                self._under_way[chosen.key] = self.rooms(chosen.key)
+        while (chosen := self._next(waiting)) is not None:
             yield chosen
+
+    def again(self, chosen: Chosen) -> None:
+        """It found no memory beside others: it is begun once more, behind all the rest."""
+        with self._changed:
+            self._back.append(chosen)
 
     def done(self, key: str) -> None:
         """Its rooms are free again."""
         with self._changed:
             self._under_way.pop(key, None)
             self._changed.notify_all()
+
+    def _next(self, waiting: list[Chosen]) -> Chosen | None:
+        """Wait for one that fits; none where there are no more, or it is too late."""
+        with self._changed:
+            while True:
+                waiting += self._back
+                self._back.clear()
+                place = self._fitting(waiting)
+                if place is not None:
+                    chosen = waiting.pop(place)
+                    self._under_way[chosen.key] = self.rooms(chosen.key)
+                    return chosen
+                # Who is under way may still come back.
+                over = time.monotonic() >= self._until
+                if over or not (waiting or self._under_way):
+                    return None
+                self._changed.wait(_LOOK_S)
 
     def _fitting(self, waiting: list[Chosen]) -> int | None:
         """The first that may begin now; alone, everything may."""
@@ -78,4 +94,4 @@ class Packing:
             )  # fmt: skip
             if count <= free and fits:
                 return place
-        return None if self._under_way else 0
+        return 0 if waiting and not self._under_way else None

@@ -77,6 +77,33 @@ def test_what_needs_more_than_all_begins_when_nobody_else_is_there():
     assert next(packing.in_order(tasks("b"))).key == "b"
 
 
+def test_what_found_no_memory_is_begun_once_more_behind_the_rest():
+    packing = Packing({"a": 1, "b": 1}, most_large=2, of=10)
+    first, second = tasks("a", "b")
+    order = packing.in_order([first, second])
+    assert next(order) is first
+    packing.again(first)
+    packing.done("a")
+    assert [each.key for each in (next(order), next(order))] == ["b", "a"]
+    packing.done("a")
+    packing.done("b")
+    assert next(order, None) is None
+
+
+def test_the_last_one_waits_for_who_may_still_come_back():
+    packing = Packing({"a": 1}, most_large=2, of=10)
+    (only,) = tasks("a")
+    order = packing.in_order([only])
+    assert next(order) is only
+
+    def come_back():
+        packing.again(only)
+        packing.done("a")
+
+    threading.Timer(0.1, come_back).start()
+    assert next(order) is only
+
+
 def test_nobody_waits_for_what_was_handed_out_and_never_begun():
     packing = Packing({"a": 8, "b": 8}, most_large=2, until=time.monotonic() + 0.2, of=10)
     assert [each.key for each in packing.in_order(tasks("a", "b"))] == ["a"]

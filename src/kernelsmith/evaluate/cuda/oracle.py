@@ -31,6 +31,9 @@ _BEYOND = 1 / 16
 """Of the device's memory, on top of its rooms, before a process is told that there is no more:
 what libraries take for scratch is in no prediction, and rooms are counted generously for all
 together."""
+_TRIED = 1 / 4
+"""Of the device's memory, that one forward may take beside others to show what it takes; where that
+is too little, it is followed on tensors without contents."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
@@ -219,6 +222,7 @@ class DeviceOracle(Oracle):
         asked: dict[str, object] = {
             "do": "predict", "arguments": dict(workload.arguments),
             "init": dict(workload.init), "dtype": workload.dtype,
+            "share": _TRIED if self.is_beside else 1.0,
         }  # fmt: skip
         self._child.way = self.way  # most of it is libraries that load: nobody waits for that
         try:

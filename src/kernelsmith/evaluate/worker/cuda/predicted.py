@@ -31,6 +31,12 @@ def predicted(module: ModuleType, entry: str, message: Message, *, training: boo
     made = make_model if is_module else lambda: None
     function = None if is_module else target
     inputs = partial(module.get_inputs, **arguments)
-    found = tried(made, function, inputs, dtype) or footprint(made, function, inputs, dtype)
+    # Libraries take scratch by what is free, up to most of a device, which others are using.
+    torch.cuda.set_per_process_memory_fraction(float(str(message["share"])))
+    try:
+        found = tried(made, function, inputs, dtype)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    found = found or footprint(made, function, inputs, dtype)
     said = None if found is None else asdict(found)
     return {"footprint": said, "free": free, "total": total}

@@ -8,11 +8,13 @@ even a device that broke that promise would hang. ``step``: one launch per step.
 
 from kernelsmith.propose.rules.graph import Kind, Node, Shape
 from kernelsmith.propose.rules.kinds.around import DTYPES
-from kernelsmith.propose.rules.kinds.recurrent import helpers
+from kernelsmith.propose.rules.kinds.recurrent import helpers, kept
 from kernelsmith.propose.rules.kinds.texts import triton_functions
 from kernelsmith.propose.rules.space import Parameters
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+KEPT = "fp16x3"
+"""The precision in which programs keep their weights."""
 
 _WAIT = '''\
 @triton.jit
@@ -22,8 +24,9 @@ def wait(counter, goal):
     seen = tl.atomic_add(counter, 1, sem="acq_rel") + 1
     tries = 0
     while (seen < goal) & (tries < 4000000):
-        seen = tl.atomic_add(counter, 0, sem="acquire")
+        seen = tl.load(counter, volatile=True)  # adding nothing would hold up who still comes
         tries += 1
+    tl.atomic_add(counter, 0, sem="acquire")
     tl.debug_barrier()
 
 
@@ -38,7 +41,8 @@ def sigmoid(x):
 def render_kernels(mode: str, chosen: Parameters) -> str:
     """The kernel of one mode and the functions around it."""
     tanh = triton_functions((Node(kind=Kind.UNARY, op="tanh", shape=Shape.FULL),))
-    text = tanh + _WAIT + _kernel(mode) + _launch(chosen)
+    keeps = kept.render(mode, _GATES[mode]) if chosen["precision"] == KEPT else ""
+    text = tanh + _WAIT + keeps + _kernel(mode) + _launch(mode, chosen)
     layers = helpers.LAYERS % "nonlinear"
     inner = "".join(f"    {line}\n" for line in layers.splitlines())
     text += helpers.HEAD % DTYPES + helpers.WAVE + inner + helpers.TAIL
@@ -181,7 +185,9 @@ _FITTED = (
 )
 
 
-def _launch(chosen: Parameters) -> str:
+def _launch(mode: str, chosen: Parameters) -> str:
+    precision = "tf32x3" if chosen["precision"] == KEPT else chosen["precision"]
+    exact = f'"{precision}" if held.dtype is torch.float32 else "ieee"'
     lines = [
         "def steps(mode, nonlinear, ahead, across, far, first, cell, inward=None, near=None):",
         '    """States of all layers (or directions) after each step, and the last cells."""',
@@ -205,23 +211,31 @@ def _launch(chosen: Parameters) -> str:
         "    given = (ahead, inward if layers else across, near if layers else far, across, far,",
         "             held, cell, counter, times, batch, size, plane)",
         '    fixed = dict(BB=BB, UB=UB, BK=BK, LAYERS=layers, RELU=nonlinear == "relu",',
-        f"                 num_warps={chosen['warps']}, EXACT="
-        f'"{chosen["precision"]}" if held.dtype is torch.float32 else "ieee")',
+        f"                 num_warps={chosen['warps']})",
+        f"    run, precise = cells, dict(EXACT={exact})",
+    ]
+    if chosen["precision"] == KEPT:
+        lines += [
+            "    KEPT = max(16, triton.next_power_of_2(size))",
+            f"    if {kept.fits(mode)}:",
+            "        # All that a program multiplies by stays with it.",
+            "        run, precise = keeping, dict(BK=KEPT, SPLIT=held.dtype is torch.float32)",
+        ]
+    lines.append("    fixed |= precise")
+    steps = [
+        "for step in range(last):",
+        "    run[grid](*given, step, step + 1, GRID=False, **fixed)",
     ]
     if chosen["launch"] == "grid":
         lines += [
             "    if held.is_cuda and grid[0] * grid[1] * grid[2] <= most:",
             "        fixed |= dict(launch_cooperative_grid=True)",
-            "        cells[grid](*given, 0, last, GRID=True, **fixed)",
+            "        run[grid](*given, 0, last, GRID=True, **fixed)",
             "    else:",
-            "        for step in range(last):",
-            "            cells[grid](*given, step, step + 1, GRID=False, **fixed)",
+            *[f"        {line}" for line in steps],
         ]
     else:
-        lines += [
-            "    for step in range(last):",
-            "        cells[grid](*given, step, step + 1, GRID=False, **fixed)",
-        ]
+        lines += [f"    {line}" for line in steps]
     # What is returned has no gaps: others may view it as one.
     lines.append("    return held.contiguous(), cell.to(held.dtype)")
     text = "\n".join(lines) + "\n\n\n"

@@ -1,0 +1,182 @@
+"""Recurrent layers whose programs keep their weights for all steps.
+
+A step is short: what a program waits for is memory, again and again. Here all weights of a
+program's units are one factor of one product, its gates side by side, which Triton leaves in shared
+memory from the first step to the last; only states are read anew. float32 goes through tensor cores
+as pairs of float16, which take no more room: each column of the weights is scaled by a power of two
+once, states lie within 1 or are scaled by row. An element keeps 22 bits and a sign, down to 2^-27
+of the largest in its column or row. Infinite states are as in plain float32; a weight that is
+infinite makes what it touches NaN.
+"""
+
+ROOM = 160 << 10
+"""Bytes of weights that a program keeps; states and what compilers need come on top."""
+
+PARTS = '''\
+@triton.jit
+def to_hold(most):
+    """The power of two that brings a largest value to [2^13, 2^14); one where it is infinite."""
+    exponent = (most.to(tl.int32, bitcast=True) >> 23) & 0xFF
+    scale = (tl.minimum(267 - exponent, 254) << 23).to(tl.float32, bitcast=True)
+    return tl.where(exponent < 255, scale, 1.0)
+
+
+@triton.jit
+def product(h, w, rest, back, bounded, SPLIT: tl.constexpr):
+    """States times weights; float32 as pairs of float16, the smallest products first."""
+    if SPLIT:
+        held = tl.full([h.shape[0]], 8192.0, tl.float32)
+        if not bounded:
+            held = to_hold(tl.max(tl.abs(h), axis=1))
+        h *= held[:, None]
+        high = h.to(tl.float16)
+        finite = tl.abs(h) < float("inf")
+        low = tl.where(finite, h - high.to(tl.float32), 0.0).to(tl.float16)
+        found = tl.dot(tl.where(finite, high, 0.0).to(tl.float16), rest, tl.dot(low, w))
+        found = tl.dot(high, w, found) * back[None, :] / held[:, None]
+    else:
+        found = tl.dot(h, w)
+    return found
+
+
+'''
+
+BY_GATE = '''\
+@triton.jit
+def by_gate(x, BB: tl.constexpr, UB: tl.constexpr):
+    """The gates of each unit, which lie side by side."""
+    even, odd = tl.split(tl.reshape(x, [BB, UB, 2, 2]))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+'''
+
+_KERNEL = '''\
+@triton.jit
+def keeping(
+    ahead, inward, near, across, far, held, cell, counter, times, batch, size, plane,
+    begin, end, BB: tl.constexpr, UB: tl.constexpr, BK: tl.constexpr,
+    LAYERS: tl.constexpr, SPLIT: tl.constexpr, GRID: tl.constexpr, RELU: tl.constexpr,
+):
+    """Some units of one layer (or direction) for steps ``begin`` to ``end``."""
+    unit = tl.program_id(0) * UB + tl.arange(0, UB)
+    row = tl.program_id(1) * BB + tl.arange(0, BB)
+    line = tl.program_id(2)
+    there = (row < batch)[:, None] & (unit < size)[None, :]
+    at = row[:, None] * size + unit[None, :]
+    k = tl.arange(0, BK)
+    column = tl.arange(0, {slots} * UB)
+    owner, gate = tl.program_id(0) * UB + column // {slots}, column % {slots}
+    filled = (owner < size) & (gate < {many})
+    place = gate * size + owner
+    inside = (k < size)[:, None] & filled[None, :]
+    spot = place[None, :] * size + k[:, None]
+    known = (row < batch)[:, None] & filled[None, :]
+    states = row[:, None] * size + k[None, :]
+    seen = (row < batch)[:, None] & (k < size)[None, :]
+    across += line * ({many} * size * size)
+    held += line * ((times + 1) * plane)
+    w = tl.load(across + spot, mask=inside, other=0.0)
+    w_rest, w_back = w, tl.zeros([{slots} * UB], tl.float32)
+    if SPLIT:
+        scale = to_hold(tl.max(tl.abs(w), axis=0))
+        w, w_back = w * scale[None, :], 1.0 / scale
+        w_rest = (w - w.to(tl.float16).to(tl.float32)).to(tl.float16)
+        w = w.to(tl.float16)
+    fixed = tl.load(far + line * {many} * size + place, mask=filled, other=0.0).to(tl.float32)
+    given = tl.zeros([{slots} * UB], tl.float32)
+{cell}    if LAYERS:
+        inward += tl.maximum(line - 1, 0) * ({many} * size * size)
+        v = tl.load(inward + spot, mask=inside, other=0.0)
+        v_rest, v_back = v, tl.zeros([{slots} * UB], tl.float32)
+        if SPLIT:
+            scale = to_hold(tl.max(tl.abs(v), axis=0))
+            v, v_back = v * scale[None, :], 1.0 / scale
+            v_rest = (v - v.to(tl.float16).to(tl.float32)).to(tl.float16)
+            v = v.to(tl.float16)
+        given += tl.load(
+            near + line * {many} * size + place, mask=filled & (line > 0), other=0.0
+        ).to(tl.float32)
+    else:
+        ahead += line * (times * batch * {many} * size)
+    for step in range(begin, end):
+        time = step - line if LAYERS else step
+        if (time >= 0) & (time < times):
+            old = held + time * plane
+            h = tl.load(old + states, mask=seen, other=0.0, cache_modifier=".cg")
+            a = product(h, w, w_rest, w_back, {bounded}, SPLIT) + fixed[None, :]
+            if LAYERS:
+                if line > 0:
+                    # What the layer below has just given.
+                    b = tl.load(
+                        old - times * plane + states, mask=seen, other=0.0, cache_modifier=".cg"
+                    )
+                    i = product(b, v, v_rest, v_back, {inner}, SPLIT)
+                else:
+                    start = ahead + (time * batch + row[:, None]) * ({many} * size)
+                    i = tl.load(start + place[None, :], mask=known, other=0.0).to(tl.float32)
+                i += given[None, :]
+            else:
+                where = tl.where(line == 1, times - 1 - time, time)
+                start = ahead + (where * batch + row[:, None]) * ({many} * size)
+                i = tl.load(start + place[None, :], mask=known, other=0.0).to(tl.float32)
+{body}            tl.store(old + plane + at, new, mask=there)
+        if GRID:
+            wait(
+                counter,
+                (step - begin + 1) * tl.num_programs(0) * tl.num_programs(1) * tl.num_programs(2),
+            )
+{end}
+
+'''
+
+_CELLS = {
+    "LSTM": (
+        "g0, g1, g2, g3 = by_gate(a + i, BB, UB)",
+        "c = sigmoid(g1) * c + sigmoid(g0) * tanh(g2)",
+        "new = sigmoid(g3) * tanh(c)",
+    ),
+    "GRU": (
+        "a0, a1, a2, _a = by_gate(a, BB, UB)",
+        "i0, i1, i2, _i = by_gate(i, BB, UB)",
+        "keep = sigmoid(a1 + i1)",
+        "value = tanh(i2 + sigmoid(a0 + i0) * a2)",
+        'before = tl.load(old + at, mask=there, other=0.0, cache_modifier=".cg").to(tl.float32)',
+        "new = (1.0 - keep) * value + keep * before",
+    ),
+    "RNN": (
+        "new = a + i",
+        "if RELU:",
+        "    new = tl.maximum(new, 0.0, tl.PropagateNan.ALL)",
+        "else:",
+        "    new = tanh(new)",
+    ),
+}
+_SLOTS = {"LSTM": 4, "GRU": 4, "RNN": 1}
+"""Columns of a unit: a power of two of them, so that gates can be told apart by halving."""
+
+
+def render(mode: str, many: int) -> str:
+    """The kernel of one mode, of ``many`` gates, and the functions around it."""
+    cell = end = ""
+    if mode == "LSTM":
+        place = "cell + line * batch * size + at"
+        cell = f"    c = tl.load({place}, mask=there, other=0.0).to(tl.float32)\n"
+        end = f"    tl.store({place}, c, mask=there)\n"
+    body = "".join(f"            {line}\n" for line in _CELLS[mode])
+    # What the caller gave as the first state may be anything, and so may what relu gives; a GRU
+    # keeps a share of its first state for ever.
+    inner = {"LSTM": "True", "GRU": "False", "RNN": "not RELU"}[mode]
+    bounded = {"LSTM": "time > 0", "GRU": "False", "RNN": "(time > 0) & (not RELU)"}[mode]
+    text = _KERNEL.format(
+        many=many, slots=_SLOTS[mode], cell=cell, body=body, end=end, bounded=bounded, inner=inner
+    )
+    return PARTS + (BY_GATE if _SLOTS[mode] > 1 else "") + text.rstrip("\n") + "\n\n\n"
+
+
+def fits(mode: str) -> str:
+    """What a launch asks: whether a program's weights have room, as an expression."""
+    wanted = f"{_SLOTS[mode]} * UB * KEPT * held.element_size() * (2 if layers else 1)"
+    return f"{wanted} <= {ROOM}"
