@@ -20,8 +20,8 @@
 #                    `kernelsmith bench`; every task has several workloads, so give it 300 s
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
 #           Parts of two phases (smoke, autotune, curve) give half of their seconds to each.
-# A command that runs for longer than a call may is started by `setsid`, from a copy of this folder:
-# later calls look at STATE, and bring home what lies there.
+# Give it a call of its own, in the foreground: machines that are lent go back soon after one, with
+# all that is not in OUT.
 # settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), BESIDE (4),
 #           JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels 2,3" first, then
 #           JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
