@@ -264,10 +264,16 @@ def _is_packed(family: Family) -> bool:
 
 
 def _best_of(written: Families) -> Families:
-    """Without convolutions read in place where there are those over a copy."""
+    """Without products of convolutions read in place where there are those over a copy."""
     if not any(_is_packed(each) for each in written.members):
         return written
-    return _kept(written, lambda each: each.space.template != "neighbours")
+    return _kept(written, lambda each: not _multiplies_in_place(each))
+
+
+def _multiplies_in_place(family: Family) -> bool:
+    """Whether it reads tensors as they lie, and does not only add up a few channels' neighbours."""
+    names = {each.name for each in family.space.parameters}
+    return family.space.template == "neighbours" and "depth" in names
 
 
 def _collected(sources: list[Callable[[], tuple[Family, ...]]]) -> Families:

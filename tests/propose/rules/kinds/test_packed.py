@@ -26,7 +26,12 @@ GAPS = a_task(
     init="self.conv = nn.ConvTranspose2d(18, 20, 3, stride=5, padding=1, dilation=2)",
     inputs="torch.randn(2, 18, 4, 3)",
 )  # fmt: skip
-TASKS = {**MIXING, "gaps": GAPS, "stem": STEM, "wide": WIDE}
+THIN = a_task(
+    "return self.conv(x)",
+    init="self.conv = nn.ConvTranspose3d(32, 24, (2, 3, 3), stride=2, padding=1, groups=4)",
+    inputs="torch.randn(1, 32, 3, 5, 4)",
+)  # fmt: skip
+TASKS = {"thin": THIN, **MIXING, "gaps": GAPS, "stem": STEM, "wide": WIDE}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +50,7 @@ def off(pool, task, number=0, **options):
     return pool.submit(error, source, task.source, **options).result()[0]
 
 
-@pytest.mark.parametrize("name", ["dense", "few", "turned", "gaps"])
+@pytest.mark.parametrize("name", ["dense", "few", "turned", "gaps", "thin"])
 def test_the_first_seed_is_as_right_as_ten_bits_are(pool, name):
     assert 1e-6 < off(pool, TASKS[name]) < TEN_BITS
 
@@ -141,6 +146,14 @@ def test_convolutions_read_in_place_are_left_out_where_the_compiler_was_asked():
     assert [each.space.template for each in found.members] == ["packed"]
     few = Begun(families=Families()).joined(NEIGHBOURS["grouped"], "triton")
     assert [each.space.template for each in few.members] == ["neighbours"]
+
+
+def test_groups_of_eight_channels_are_multiplied_or_added_up():
+    found = Begun(families=Families()).joined(THIN, "triton")
+    assert [each.space.template for each in found.members] == ["packed", "neighbours"]
+    seven = a_task("return self.conv(x)", init="self.conv = nn.Conv2d(14, 4, 3, groups=2)",
+                   inputs="torch.randn(1, 14, 9, 9)")  # fmt: skip
+    assert "few channels" in why_none(seven, "triton")["packed"]
 
 
 def test_what_the_compiler_wrote_around_a_library_s_convolution_goes_first():

@@ -22,6 +22,8 @@ LAYERS = {
 NORMS = tuple(f"BatchNorm{n}d" for n in (1, 2, 3))
 _DIRECT = 8
 """Input channels of a group up to which neighbours are added up one by one."""
+_STEP = 16
+"""Of a product in tiles, at least."""
 _MANY_TAPS = 512
 
 
@@ -157,7 +159,8 @@ def convolution_of(
         stride=_three(given.get("stride", 1), ndim, 1),
         padding=_three(given.get("padding", 0), ndim, 0),
         more=_three(given.get("output_padding", 0), ndim, 0) if turned else (0, 0, 0),
-        step=_three(given.get("dilation", 1), ndim, 1), direct=_direct(given), few=_few(given),
+        step=_three(given.get("dilation", 1), ndim, 1), direct=_direct(given),
+        thin=_direct(given) and not _fills_half(given), few=_few(given),
         grouped=_grouped(given),
         bias=plain_of(given.get("bias", True)) is not False, before=before, after=after,
         evaluated=norms, plain=f"self.plain({', '.join(arguments[1:])})",
@@ -199,6 +202,17 @@ def _direct(given: dict[str, Value]) -> bool:
     assert isinstance(many, int)
     assert isinstance(count, int)
     return many > 1 and count // many <= _DIRECT
+
+
+def _fills_half(given: dict[str, Value]) -> bool:
+    """Whether a group has enough input channels for half of a product's shortest step."""
+    try:
+        many, count = plain_of(given.get("groups", 1)), plain_of(given.get("in_channels"))
+    except NotRecognised:
+        return False
+    assert isinstance(many, int)
+    assert isinstance(count, int)
+    return count // many >= _STEP // 2
 
 
 def _space(found: Convolution, backend: str) -> Space:

@@ -39,6 +39,8 @@ class Convolution:
     """Dilation."""
     direct: bool
     """Few input channels per group: no product, but a sum of neighbours."""
+    thin: bool
+    """So few that half of a product's step, or more, would be padding."""
     few: bool
     """Few input channels altogether."""
     grouped: bool

@@ -73,7 +73,7 @@ def _reduced(traced: Traced, backend: str) -> Written:
 def _check(found: Convolution, backend: str) -> None:
     if backend == "cpu":
         raise NotRecognised("rules leave convolutions that mix channels to the library here")
-    if found.direct:
+    if found.thin:
         raise NotRecognised("rules add up neighbours where a group has few channels")
     phases_of(found)
 
