@@ -22,6 +22,18 @@ def to_hold(most):
 
 
 @triton.jit
+def parts(w, SPLIT: tl.constexpr):
+    """Weights as they are multiplied: each column scaled, what is left of it, the way back."""
+    rest, back = w, tl.zeros([w.shape[1]], tl.float32)
+    if SPLIT:
+        scale = to_hold(tl.max(tl.abs(w), axis=0))
+        scaled = w * scale[None, :]
+        w = scaled.to(tl.float16)
+        rest, back = (scaled - w.to(tl.float32)).to(tl.float16), 1.0 / scale
+    return w, rest, back
+
+
+@triton.jit
 def product(h, w, rest, back, bounded, SPLIT: tl.constexpr):
     """States times weights; float32 as pairs of float16, the smallest products first."""
     if SPLIT:
@@ -78,24 +90,12 @@ def keeping(
     seen = (row < batch)[:, None] & (k < size)[None, :]
     across += line * ({many} * size * size)
     held += line * ((times + 1) * plane)
-    w = tl.load(across + spot, mask=inside, other=0.0)
-    w_rest, w_back = w, tl.zeros([{slots} * UB], tl.float32)
-    if SPLIT:
-        scale = to_hold(tl.max(tl.abs(w), axis=0))
-        w, w_back = w * scale[None, :], 1.0 / scale
-        w_rest = (w - w.to(tl.float16).to(tl.float32)).to(tl.float16)
-        w = w.to(tl.float16)
+    w, w_rest, w_back = parts(tl.load(across + spot, mask=inside, other=0.0), SPLIT)
     fixed = tl.load(far + line * {many} * size + place, mask=filled, other=0.0).to(tl.float32)
     given = tl.zeros([{slots} * UB], tl.float32)
 {cell}    if LAYERS:
         inward += tl.maximum(line - 1, 0) * ({many} * size * size)
-        v = tl.load(inward + spot, mask=inside, other=0.0)
-        v_rest, v_back = v, tl.zeros([{slots} * UB], tl.float32)
-        if SPLIT:
-            scale = to_hold(tl.max(tl.abs(v), axis=0))
-            v, v_back = v * scale[None, :], 1.0 / scale
-            v_rest = (v - v.to(tl.float16).to(tl.float32)).to(tl.float16)
-            v = v.to(tl.float16)
+        v, v_rest, v_back = parts(tl.load(inward + spot, mask=inside, other=0.0), SPLIT)
         given += tl.load(
             near + line * {many} * size + place, mask=filled & (line > 0), other=0.0
         ).to(tl.float32)
