@@ -216,7 +216,7 @@ def _site(at: int, step: Library, tensors: Tensors) -> Site | None:
         ndim=ndim, x="x", path="", turned=turned, size=_three(size, 1),
         stride=_three(_listed(given["stride"]), 1), padding=_three(_listed(given["padding"]), 0),
         more=_three(_listed(given["output_padding"]), 0),
-        step=_three(far, 1), direct=False, few=few, grouped=groups != 1,
+        step=_three(far, 1), direct=False, thin=False, few=few, grouped=groups != 1,
         bias=False, before=_ITSELF, after=_ITSELF, plain="", evaluated=(),
     )  # fmt: skip
     if not _fits(form, x, step.shape):
