@@ -10,12 +10,14 @@
 # parts     tests    what only a GPU can show of the judge (pytest -m triton, the files in TESTS)
 #           smoke    four tasks with four judges side by side, 150 s or more; all ends here where the
 #                    judges themselves fail
+#           contexts how long 1, 4 and 12 processes take to open a context side by side, 30 s
 #           capture  torch's compiler, asked about every task that has no verdict yet
 #           judge    the rules, torch.compile's defaults and the reference itself on whatever is
 #                    captured; benchmarks.rules_bench makes a bench's tables of it, at home
 #           both     the same, and what is not captured yet is captured beside it, BESIDE at a time
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
-#           curve    forty evaluations on the same ten
+#           curve    forty evaluations on the same ten; a task ends after sixteen in a row without a
+#                    new best, or at 95 % of what the device can do
 #           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
 #                    `kernelsmith bench`; every task has several workloads, so give it 300 s
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
@@ -98,6 +100,9 @@ broken = [each for each in said.values() if each in ("died", "lost", "usage", "n
 sys.exit(1 if broken or len(records) < 2 else 0)
 CHECK
       ;;
+    contexts)
+      timeout -k 10 "$seconds" "$PYTHON" -m benchmarks.gpu_contexts --out "$OUT/contexts.json" 2>&1 |
+        tee -a "$STATE/log.txt" ;;
     capture)
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
     judge | both)
@@ -117,7 +122,8 @@ CHECK
       rules rules-curve-h200 "$((seconds / 2))" --sample --phase capture --compile none \
         --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
         rules rules-curve-h200 "$((seconds / 2))" --sample --phase judge --compile none \
-          --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 ;;
+          --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
+          --stale 16 --roofline 0.95 ${ROOMS:+--rooms "$ROOMS"} ;;
     losses)
       : "${KBX:?name a checkout of KernelBench-X}"
       suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;

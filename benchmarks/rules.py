@@ -73,6 +73,14 @@ def options() -> argparse.ArgumentParser:
         help="as many where none of the first is right and faster than eager (no more)",
     )  # fmt: skip
     parser.add_argument(
+        "--stale", type=int, metavar="N",
+        help="end a task after so many evaluations in a row without a new best (never)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--roofline", type=float, metavar="SHARE",
+        help="end a task whose best uses this share of bandwidth or peak, e.g. 0.95 (never)",
+    )  # fmt: skip
+    parser.add_argument(
         "--compile", default="default", metavar="MODES",
         help=f"of {', '.join(MODES)}, with commas; 'none' (default)",
     )  # fmt: skip
@@ -220,7 +228,7 @@ def jobs(
             asked = {
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "again": args.again, "compile": modes,
-                "seed": args.seed,
+                "stale": args.stale, "roofline": args.roofline, "seed": args.seed,
                 "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
                 "rivals": args.rivals,
                 "reference": args.reference and chosen.key not in referred,

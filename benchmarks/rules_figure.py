@@ -68,6 +68,7 @@ def tables(summary: dict[str, Any]) -> str:
         parts.append("\n".join([f"{passed}, {len(lines)} not", *lines]))
     degenerate = ", ".join(summary["degenerate"]) or "none"
     parts.append(f"degenerate: {degenerate}\nsteps that did not pass: {summary['wrong']}")
+    parts += [f"why tasks ended: {stops}"] if (stops := summary.get("stops")) else []
     return "\n\n".join(parts)
 
 

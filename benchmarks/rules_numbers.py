@@ -13,6 +13,7 @@ Ratios are of device time (graphs on both sides); ``call`` holds the same over p
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -125,6 +126,7 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
         if 0 < count <= most
     }
     found["wrong"] = _failures(records)
+    found["stops"] = dict(Counter(each["stop"] for each in records.values() if "stop" in each))
     found["over compile"] = _over_compile(records)
     found["references"] = references(records)
     return found

@@ -40,6 +40,7 @@ from kernelsmith.propose.rules.proposer import RulesProposer
 from kernelsmith.run.config import Budget, Remeasure, RunConfig
 from kernelsmith.run.journal import read
 from kernelsmith.run.start import JOURNAL, Judges, resume, start
+from kernelsmith.run.stopping import roofline_share
 
 _TIMEOUT_S = 90.0
 """What a request may take; without others 30 s are enough."""
@@ -117,7 +118,10 @@ class Worker:
         config = RunConfig(
             backend=self.backend.name, effort=self._asked["effort"],
             confirm_effort=self._asked["effort"], seed=asked["seed"],
-            budget=Budget(steps=asked["evaluations"], seconds=asked["seconds"]),
+            budget=Budget(
+                steps=asked["evaluations"], seconds=asked["seconds"],
+                stale_steps=asked["stale"], roofline_share=asked["roofline"],
+            ),
             # The third of three can only mend what was wrong if it is asked for after the first.
             concurrency=2 if asked["evaluations"] <= _FEW else RunConfig().concurrency,
             remeasure=Remeasure(
@@ -148,6 +152,7 @@ class Worker:
         steps = read(folder / JOURNAL).steps
         record["steps"] = [_step(each) for each in steps]
         record["optimised_s"] = round(time.monotonic() - begun, 2)
+        record["stop"] = result.stop.value
         record |= _best(result.best, result.confirmed, steps)
         if result.best is not None and asked["sources"]:
             name = f"{file_name(asked['key'])}.py"
@@ -221,6 +226,8 @@ def evaluated(found: Evaluation) -> dict[str, Any]:
         said["samples"] = sum(each.samples for each in found.timing.workloads)
         said["pairs"] = min(len(each.pairs) for each in found.timing.workloads)
         said["mode"] = found.timing.workloads[0].mode
+    if (share := roofline_share(found)) is not None:
+        said["roofline"] = round(share, 3)
     return said
 
 
