@@ -119,8 +119,9 @@ class Ledger:
         self._save()
 
     def go_through(
-        self, jobs: Iterable[Job], *, limit_s: float, at_once: int = 1, keys: Sequence[str] = ()
-    ) -> bool:
+        self, jobs: Iterable[Job], *, limit_s: float, at_once: int = 1, keys: Sequence[str] = (),
+        least_s: float | None = None,
+    ) -> bool:  # fmt: skip
         """Do what has no record yet while the budget lasts; return whether everything has one.
 
         The last jobs get what is left of the budget. If that was too little they leave no record,
@@ -132,6 +133,7 @@ class Ledger:
             limit_s: What one may take.
             at_once: How many are done at a time.
             keys: What everything is, where not all of it comes as a job.
+            least_s: What must be left to begin one; as long as they usually take if not given.
 
         Raises:
             SystemExit: The judge does not even start.
@@ -146,7 +148,7 @@ class Ledger:
 
         def do(job: Job) -> None:
             key, make = job
-            usual = statistics.median(took) if took else _SMALLEST_S
+            usual = least_s or (statistics.median(took) if took else _SMALLEST_S)
             if self.left_s < max(_SMALLEST_S, usual) or len(died) >= many:
                 return
             allowed = min(limit_s, self.left_s)

@@ -42,6 +42,8 @@ from kernelsmith.run.config import RunConfig
 
 _JUDGE_S = 20.0
 """What starting, or confirming at the end, may take beside the evaluations."""
+_WORTH_S = 40.0
+"""What is left of a budget for which a run is still taken up."""
 _BESIDE, _ALONE = 3, 8
 """Captures at a time: while tasks are judged, who need cores too; and before."""
 
@@ -79,6 +81,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--roofline", type=float, metavar="SHARE",
         help="end a task whose best uses this share of bandwidth or peak, e.g. 0.95 (never)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--runs", type=Path, metavar="FOLDER",
+        help="keep the runs there: what the budget cuts short is gone on with the next time",
     )  # fmt: skip
     parser.add_argument(
         "--compile", default="default", metavar="MODES",
@@ -234,6 +240,7 @@ def jobs(
                 "reference": args.reference and chosen.key not in referred,
                 "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),
                 "sources": str(args.sources) if args.sources else "",
+                "runs": str(args.runs.resolve()) if args.runs else "",
             }  # fmt: skip
             rules = judges.get()
             try:
@@ -241,6 +248,8 @@ def jobs(
                 ledger.note(device=rules.device)
             finally:
                 judges.put(rules)
+            if args.runs and found.get("said") in (NOT_NOW, "no answer"):
+                return for_later(found, whole=limit_s >= args.limit_s)
             if args.judges > 1 and lacked_memory(found):
                 if packing is not None and chosen.key not in put_off:
                     put_off.add(chosen.key)
@@ -269,6 +278,14 @@ def passed_in(references: Path | None) -> set[str]:
     """What was judged against itself before."""
     records = json.loads(references.read_text())["records"] if references else {}
     return {key for key, each in records.items() if each.get("said") == "passed"}
+
+
+def for_later(found: Record, *, whole: bool) -> Record:
+    """A run that time has cut short goes on another time, unless all of it brought no step."""
+    done = len(found["steps"])
+    if whole and done <= found.get("before", 0):
+        return found | {"said": "no answer", "message": f"no step more than {done} in all its time"}
+    return {"said": NOT_NOW, "message": f"{done} steps are done; run again to go on"}
 
 
 def lacked_memory(found: Record) -> bool:
@@ -375,7 +392,10 @@ def _judge(
             come, judges, ledger, args=args, store=store, how=how, folder=folder, modes=modes
         )  # fmt: skip
         keys = [each.key for each in tasks]
-        ledger.go_through(made, limit_s=args.limit_s, at_once=args.judges, keys=keys)
+        ledger.go_through(
+            made, limit_s=args.limit_s, at_once=args.judges, keys=keys,
+            least_s=_WORTH_S if args.runs else None,
+        )  # fmt: skip
 
 
 def _say_captured(store: Store) -> None:

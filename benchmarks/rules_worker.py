@@ -4,24 +4,24 @@ Not imported by anyone: ``rules`` starts it as a module, so that a task that han
 answer grows: each line holds all that is known so far, the last one says ``done``.
 """
 
-import asyncio
 import contextlib
 import dataclasses
 import json
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu_ledger import NOT_NOW
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
 from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged, named, taken
 from benchmarks.rules_numbers import ON_A_PROCESSOR
+from benchmarks.rules_runs import Runs, ended, folder_for
 from benchmarks.rules_tasks import Chosen, file_name
 from kernelsmith.bench.compiled import Compilers, compiling, eager
 from kernelsmith.domain.candidate import Candidate
@@ -39,11 +39,13 @@ from kernelsmith.propose.rules.families import families_for
 from kernelsmith.propose.rules.proposer import RulesProposer
 from kernelsmith.run.config import Budget, Remeasure, RunConfig
 from kernelsmith.run.journal import read
-from kernelsmith.run.start import JOURNAL, Judges, resume, start
+from kernelsmith.run.start import JOURNAL, Judges
 from kernelsmith.run.stopping import roofline_share
 
 _TIMEOUT_S = 90.0
 """What a request may take; without others 30 s are enough."""
+_GRACE_S = 15.0
+"""For what is under way when a run is interrupted."""
 _FEW = 5
 """Evaluations up to which each is asked for with as many verdicts known as possible."""
 Send = Callable[[dict[str, Any]], None]
@@ -94,8 +96,11 @@ class Worker:
         record: dict[str, Any] = {"task": chosen.path.stem, "steps": [], "compile": {}}
         try:
             if asked["evaluations"]:
-                with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                    self._optimised(task, asked, Path(folder, "run"), record, send)
+                with folder_for(chosen.key, asked["runs"]) as folder:
+                    self._optimised(task, asked, folder, record, send)
+            if record.get("said") == NOT_NOW:
+                send(record | {"done": True})
+                return
             if asked["reference"]:
                 record["reference"] = self._itself(task)
         except SmithError as error:
@@ -117,10 +122,12 @@ class Worker:
     ) -> None:
         config = RunConfig(
             backend=self.backend.name, effort=self._asked["effort"],
-            confirm_effort=self._asked["effort"], seed=asked["seed"],
+            confirm_effort=self._asked["effort"], seed=asked["seed"], grace_s=_GRACE_S,
             budget=Budget(
-                steps=asked["evaluations"], seconds=asked["seconds"],
-                stale_steps=asked["stale"], roofline_share=asked["roofline"],
+                steps=asked["evaluations"], stale_steps=asked["stale"],
+                # What goes on another day is interrupted instead: nothing is confirmed yet.
+                roofline_share=asked["roofline"],
+                seconds=None if asked["runs"] else asked["seconds"],
             ),
             # The third of three can only mend what was wrong if it is asked for after the first.
             concurrency=2 if asked["evaluations"] <= _FEW else RunConfig().concurrency,
@@ -131,7 +138,7 @@ class Worker:
         find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for
         begun = time.monotonic()
 
-        def proposer(_: object = None) -> RulesProposer:
+        def proposer() -> RulesProposer:
             return RulesProposer(self.backend.name, families=find, in_flight=config.concurrency)
 
         def watch(progress: object) -> None:
@@ -139,20 +146,31 @@ class Worker:
             record["steps"] = [_step(each) for each in read(folder / JOURNAL).steps]
             send(record)
 
-        judges = Judges(evaluator=self._judge, confirmer=self._judge)
-        run = start(
-            task, folder, config, proposer=proposer(), judges=judges,
-            device=self.backend.device(), watch=watch,
+        runs = Runs(
+            task=task, folder=folder, config=config, device=self.backend.device(),
+            proposer=proposer, watch=watch,
+            judges=Judges(evaluator=self._judge, confirmer=self._judge),
         )  # fmt: skip
-        result = asyncio.run(run.go())
-        if asked["again"] > asked["evaluations"] and not _gains(result.best):
-            more = dataclasses.replace(config.budget, steps=asked["again"])
-            run = resume(folder, proposer_of=proposer, budget=more, judges=judges, watch=watch)
-            result = asyncio.run(run.go())
+        earlier = runs.known()
+        if earlier is not None:
+            record["before"] = len(earlier.steps)
+        result = ended(runs.begun(), asked["seconds"] if asked["runs"] else None)
+        more = asked["again"] > asked["evaluations"] and not result.stopped
+        if more and not _gains(result.best):
+            budget = dataclasses.replace(config.budget, steps=asked["again"])
+            left = asked["seconds"] - (time.monotonic() - begun)
+            longer = runs.again(dataclasses.replace(config, budget=budget))
+            result = ended(longer, max(1.0, left) if asked["runs"] else None)
         steps = read(folder / JOURNAL).steps
         record["steps"] = [_step(each) for each in steps]
         record["optimised_s"] = round(time.monotonic() - begun, 2)
         record["stop"] = result.stop.value
+        if result.stopped:
+            record |= {
+                "said": NOT_NOW,
+                "message": f"{len(steps)} steps are done; run again to go on",
+            }
+            return send(record)
         record |= _best(result.best, result.confirmed, steps)
         if result.best is not None and asked["sources"]:
             name = f"{file_name(asked['key'])}.py"
