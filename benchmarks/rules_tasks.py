@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.gpu_references import SKIPPED, STRUCTURE, missing, number, spread_over
+from benchmarks.gpu_references import STRUCTURE, missing, number, spread_over
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.tasks import fitting, load_task
 
@@ -56,8 +56,7 @@ def of_kernelbench(
         every = [_chosen(level, path) for path in paths if number(path) % 2 in wanted]
         if sample:
             # What this machine lacks does not change the sample.
-            able = {each.key: each for each in every if each.key not in SKIPPED}
-            every = [able[key] for key in spread_over(list(able), SAMPLE)]
+            every = spread_over(every, SAMPLE)
         found += every
     return in_turns(found)
 
@@ -86,5 +85,5 @@ def _chosen(level: int, path: Path) -> Chosen:
     structure, _ = STRUCTURE.get(key, ("", ""))
     return Chosen(
         key=key, path=path, structure=(structure,) if structure else (),
-        left_out=SKIPPED.get(key, "") or (f"needs {package}" if package else ""),
+        left_out=f"needs {package}" if package else "",
     )  # fmt: skip

@@ -32,7 +32,6 @@ def checkout(put, tmp_path):
     put("KernelBench/level1/23_Softmax.py", text())
     put("KernelBench/level1/98_KLDivLoss.py", text())
     put("KernelBench/level2/8_Conv3d_Divide_Max.py", text())
-    put("KernelBench/level3/35_LSTM.py", text())
     put("KernelBench/level3/48_Mamba.py", text("import no_such_package_at_all"))
     put("KernelBench/level3/49_Broken.py", "import torch\ndef get_inputs(:\n")
     put("KernelBench/level4/1_gpt2.py", text(more="  # AutoModel.from_pretrained('gpt2')"))
@@ -44,7 +43,7 @@ def test_ids_are_level_and_number_in_the_order_of_numbers(checkout):
 
 
 def test_what_is_absent_has_the_level_that_it_would_be_of(checkout):
-    assert checkout["kernelbench/level3/35"].level == "level 3"
+    assert checkout["kernelbench/level3/48"].level == "level 3"
     assert checkout["kernelbench/level4/1"].level == "level 4"
 
 
@@ -71,7 +70,6 @@ def test_level_family_and_dtype_are_there_to_group_by(checkout):
 @pytest.mark.parametrize(
     ("which", "reason"),
     [
-        ("level3/35", "draws h0 and c0 inside forward"),
         ("level3/48", "needs no_such_package_at_all: pip install"),
         ("level3/49", "invalid syntax|is not Python"),
         ("level4/1", "pretrained model from Hugging Face"),

@@ -236,6 +236,15 @@ def test_a_random_reference_without_a_statistic_is_the_users_mistake(judged):
         judged(GOOD, replace(SCALE, source=source))
 
 
+def test_a_reference_that_forgets_what_it_draws_is_judged_by_its_values(judged):
+    """As recurrent layers do, where a first state is drawn in forward and many steps follow."""
+    source = SCALE.source.replace(
+        "return x * self.weight", "return x * self.weight + 1e-12 * torch.rand_like(x)"
+    )
+    found = judged(GOOD, replace(SCALE, source=source))
+    assert found.verdict is Verdict.PASSED, found.message
+
+
 def test_a_reference_that_fails_is_the_users_mistake(judged):
     source = SCALE.source.replace("return x * self.weight", "return x @ x")
     with pytest.raises(UsageError, match=r"fails: .*line \d+ of the task"):

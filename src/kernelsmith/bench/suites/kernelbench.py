@@ -16,9 +16,6 @@ from kernelsmith.bench.suites.reading import dtype_of, missing_package, promised
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.tasks import load_task, read_source
 
-_RANDOM = {
-    (3, 35): "draws h0 and c0 inside forward: two calls differ, so nothing can be compared",
-}
 _WEIGHTS = "loads a pretrained model from Hugging Face, which a sandbox without network cannot"
 _CATEGORIES = {1: "single operators", 2: "fused operators", 3: "architectures", 4: "models"}
 
@@ -55,8 +52,6 @@ class KernelBench:
             source = read_source(path, "task")
             if "from_pretrained" in source:
                 return absent(reason=_WEIGHTS)
-            if (level, number) in _RANDOM:
-                return absent(reason=_RANDOM[level, number])
             if package := missing_package(source):
                 return absent(reason=f"needs {package}: pip install {package}")
             task = promised(load_task(path), path.stem)
