@@ -17,7 +17,8 @@
 #           both     the same, and what is not captured yet is captured beside it, BESIDE at a time
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten; a task ends after sixteen in a row without a
-#                    new best, or at 95 % of what the device can do
+#                    new best, or at 95 % of what the device can do. What the time cuts short goes on
+#                    in a later call: runs-curve.tar.xz of OUT, named in RUNS
 #           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
 #                    `kernelsmith bench`; every task has several workloads, so give it 300 s
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
@@ -32,6 +33,7 @@
 #           at home, without a GPU, by `python -m benchmarks.rules --backend triton --phase capture
 #           --compile none --options default --kernelbench PATH --captured usual.zip`: block sizes are
 #           guessed then, and `capture` here makes torch.compile's own files alone),
+#           RUNS (runs-curve.tar.xz of an earlier call's OUT: its tasks go on where they were),
 #           ROOMS (what benchmarks.rules_rooms wrote at home: judges begin what fits beside the others),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
@@ -50,6 +52,14 @@ begin_from_results() {  # a fresh machine goes on from what is committed, or was
   done
   cp benchmarks/results/references-h200.json "$STATE/"
   [ -z "${CAPTURED:-}" ] || [ -e "$STATE/usual.zip" ] || cp "$CAPTURED" "$STATE/usual.zip"
+  [ -z "${RUNS:-}" ] || [ -e "$STATE/runs-curve" ] || tar -C "$STATE" -xJf "$RUNS"
+}
+
+# runs-curve.tar.xz: what tasks are in the middle of; a journal that grows meanwhile is no error
+pack() {
+  [ -e "$STATE/runs-curve" ] || return 0
+  tar -C "$STATE" -cJf "$STATE/packed.$BASHPID" runs-curve 2>/dev/null
+  mv "$STATE/packed.$BASHPID" "$OUT/runs-curve.tar.xz"
 }
 
 # usual.zip: what the compiler said, for CAPTURED of a later call on a bare machine
@@ -123,7 +133,7 @@ CHECK
         --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
         rules rules-curve-h200 "$((seconds / 2))" --sample --phase judge --compile none \
           --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
-          --stale 16 --roofline 0.95 ${ROOMS:+--rooms "$ROOMS"} ;;
+          --stale 16 --roofline 0.95 --runs "$STATE/runs-curve" ${ROOMS:+--rooms "$ROOMS"} ;;
     losses)
       : "${KBX:?name a checkout of KernelBench-X}"
       suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;
@@ -136,7 +146,8 @@ CHECK
 
 begin_from_results
 (while sleep 5; do keep; done) &
-trap 'kill %1 2>/dev/null; keep' EXIT
+(while sleep 30; do pack; done) &
+trap 'kill %1 %2 2>/dev/null; keep; pack' EXIT
 while [ $# -gt 1 ]; do
   part "$1" "$2" || { [ "$1" = smoke ] && exit 1; }
   shift 2
