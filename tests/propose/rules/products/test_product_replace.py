@@ -250,6 +250,23 @@ def test_a_bias_of_any_shape_is_added_with_its_factors(interpreting):
         assert np.abs(result(interpreting, found, given, "buf0") - exact).max() < 2e-5
 
 
+@pytest.mark.parametrize("tile", ["auto", "128x128x64"])
+def test_what_does_not_go_together_is_refused_and_no_failure(tile):
+    call = linear_relu()
+    offered = {each.name: each.choices for each in product_parameters(call)}
+    written, refused = set(), set()
+    for way in offered["product"]:
+        for precision in offered["precision"]:
+            found = chosen(call, product=way, precision=precision, product_tile=tile)
+            try:
+                replaced(call, found)
+                written.add((way, precision))
+            except NotRecognised:
+                refused.add((way, precision))
+    assert ("planes", "fp16x3") in written
+    assert {("planes", "ieee"), ("planes", "tf32x3")} <= refused
+
+
 def test_the_same_choice_gives_the_same_call():
     call = linear_relu()
     for seed in product_seeds(call):

@@ -12,6 +12,7 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.levers import Lever
 from kernelsmith.propose.rules.products.product import (
     HALF,
+    PLANES,
     Product,
     Schedule,
     ceil_div,
@@ -236,7 +237,7 @@ def scheduled(
     if way == "several":
         return _several(product, chosen, chip, leading=leading)
     precision = _precision(product, way, chosen)
-    if chosen["product"] == "auto" and way == "planes" and precision not in ("fp16x3", "bf16x6"):
+    if chosen["product"] == "auto" and way == "planes" and precision not in PLANES:
         way = "tiles"
     planes = {"planes": "once", "mixed": "one"}.get(way, "tile")
     if product.dtype in HALF:
@@ -245,6 +246,8 @@ def scheduled(
         return _vector(product, chosen, chip)
     if way == "planes" and product.tf32 and chosen["product"] != "planes":
         planes = "tile"
+    if planes != "tile" and precision not in PLANES:
+        raise NotRecognised(f"{precision} has no planes to write")
     found = _automatic(product, precision, planes, chip)
     if not leading:
         return found

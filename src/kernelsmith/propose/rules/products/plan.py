@@ -26,6 +26,7 @@ from kernelsmith.propose.rules.products.planes import (
 )
 from kernelsmith.propose.rules.products.product import (
     HALF,
+    PLANES,
     Product,
     Schedule,
     ceil_div,
@@ -100,7 +101,7 @@ def check(product: Product, schedule: Schedule, chip: Chip = H200) -> None:
         raise NotRecognised(f"{s.precision} products of {p.dtype} make no sense")
     if s.precision == "tf32" and not p.tf32:
         raise NotRecognised("TF32 is too coarse for a product that eager computes in float32")
-    if s.planes != "tile" and s.precision not in ("fp16x3", "bf16x6"):
+    if s.planes != "tile" and s.precision not in PLANES:
         raise NotRecognised(f"{s.precision} has no planes to write")
     if s.planes == "tile" and s.precision == "fp16x3":
         raise NotRecognised("fp16x3 needs its planes written once")

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 HALF = ("float16", "bfloat16")
+PLANES = {"fp16x3": (2, "float16"), "bf16x6": (3, "bfloat16")}
+"""Precisions whose operands can be split before: into how many parts, of which type."""
 TRITON_TYPES = {"float32": "tl.float32", "float16": "tl.float16", "bfloat16": "tl.bfloat16"}
 
 
@@ -108,12 +110,12 @@ class Schedule:
     @property
     def planes_each(self) -> int:
         """How many planes an operand has."""
-        return {"fp16x3": 2, "bf16x6": 3}[self.precision]
+        return PLANES[self.precision][0]
 
     @property
     def plane_type(self) -> str:
         """What planes are kept in."""
-        return {"fp16x3": "float16", "bf16x6": "bfloat16"}[self.precision]
+        return PLANES[self.precision][1]
 
 
 def ceil_div(a: int, b: int) -> int:
