@@ -358,6 +358,29 @@ def test_a_second_signal_does_not_wait_for_work_in_flight(tmp_path):
     assert len(recorded_in(tmp_path / "r").proposals) >= 3
 
 
+def test_who_counts_what_is_being_judged_hears_of_it_when_a_run_is_taken_up(tmp_path):
+    class Recalls(Writer):
+        def __init__(self):
+            super().__init__()
+            self.recalled = []
+
+        def recall(self, brief, proposal):
+            self.recalled.append((brief.number, proposal))
+
+    run = a_run(tmp_path / "r", evaluator=Counting(delay=10**4), grace_s=0.0, concurrency=3)
+
+    async def interrupted():
+        asyncio.get_running_loop().call_later(0.1, run.stop)
+        return await run.go()
+
+    assert asyncio.run(interrupted()).stopped
+    left = recorded_in(tmp_path / "r").proposals
+    writer = Recalls()
+    gone(resumed(tmp_path / "r", proposer=writer))
+    assert writer.recalled == sorted(left.items())
+    assert writer.asked == [number for number in range(40) if number not in left]
+
+
 def test_resuming_a_finished_run_judges_nothing_and_finds_the_same(tmp_path):
     first = gone(a_run(tmp_path / "r"))
     evaluator, writer = Counting(), Writer()

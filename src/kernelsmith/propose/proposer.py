@@ -1,6 +1,6 @@
 """The seam to whoever writes candidates."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kernelsmith.domain.trajectory import Brief, Proposal, Step
 
@@ -30,4 +30,16 @@ class Proposer(Protocol):
 
     async def close(self) -> None:
         """Give everything back."""
+        ...
+
+
+@runtime_checkable
+class Recalling(Protocol):
+    """A proposer that counts what it wrote before it is known what became of it."""
+
+    def recall(self, brief: Brief, proposal: Proposal) -> None:
+        """Take note of a proposal of an earlier session whose step was not told.
+
+        Called instead of ``propose`` where a run is taken up in the middle of a step.
+        """
         ...

@@ -13,7 +13,7 @@ from kernelsmith.domain.timing import Ratio
 from kernelsmith.domain.trajectory import Brief, Exemplar, Proposal
 from kernelsmith.errors import BackendUnavailable, EvaluationLost, UsageError
 from kernelsmith.evaluate.evaluator import Evaluator
-from kernelsmith.propose.proposer import Proposer
+from kernelsmith.propose.proposer import Proposer, Recalling
 from kernelsmith.run.config import Remeasure
 from kernelsmith.run.journal import Journal
 from kernelsmith.run.recorded import Judged, Recorded, Stage
@@ -90,7 +90,10 @@ class Workshop:
     async def _proposal(self, brief: Brief, given: Proposal | None) -> Proposal:
         number = brief.number
         if number in self._proposals:
-            return self._proposals.pop(number)
+            recorded = self._proposals.pop(number)
+            if isinstance(self._proposer, Recalling):
+                self._proposer.recall(brief, recorded)
+            return recorded
         proposal = given or await self._proposed(brief)
         self._journal.append_proposal(number, proposal)
         return proposal

@@ -14,6 +14,7 @@ from rule_tasks import KNOWN
 
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.guidance import Point, encoded, expected
+from kernelsmith.propose.rules.space import Parameter
 from kernelsmith.propose.rules.statistics import Trial, key_of
 
 FAMILY = Painted()
@@ -91,6 +92,48 @@ def test_failures_lower_what_is_expected_nearby():
     point = [a_point(colour="green", size="8")]
     before, after = expected(known, point, SPACES), expected([*known, *failed], point, SPACES)
     assert after[0].speedup < before[0].speedup
+
+
+def careful_trials(gains):
+    """Measurements of sizes, without the C library's functions unless ``gains`` says otherwise."""
+    drawn = [each for each in every() if each["colour"] == "blue"]
+    drawn = random.Random(3).sample(drawn, 9)
+    known = [({**each, "math": "poly"}, gain_of(each)) for each in drawn]
+    known += [({**each, "math": "libm"}, gain) for each, gain in zip(drawn, gains, strict=False)]
+    return [Trial(family="careful", chosen=key_of(c), gain=gain) for c, gain in known]
+
+
+def careful(parameters):
+    return {"careful": replace(FAMILY.space, template="careful", parameters=parameters)}
+
+
+def test_what_is_there_to_be_exact_is_not_tried_to_find_out_that_it_is_slower():
+    choice = Parameter(
+        name="math", choices=("poly", "libm"), default="poly", safe="libm", ordered=False, why="x"
+    )
+    exact = careful((*FAMILY.space.parameters, choice))
+    taste = careful((*FAMILY.space.parameters, replace(choice, name="mood", safe=None)))
+    start = {**FAMILY.space.defaults, "size": "8", "warps": "2"}
+    points = [
+        Point(family="careful", chosen=key_of({**start, "math": value}))
+        for value in ("poly", "libm")
+    ]
+    poly, libm = expected(careful_trials([]), points, exact)
+    calm, wild = expected(
+        [replace(each, chosen=_renamed(each.chosen)) for each in careful_trials([])],
+        [replace(each, chosen=_renamed(each.chosen)) for each in points],
+        taste,
+    )
+    assert poly.speedup == pytest.approx(calm.speedup)
+    assert libm.speedup < 0.7 * wild.speedup
+
+    quick = [gain + 0.5 for gain in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)]
+    poly, libm = expected(careful_trials(quick), points, exact)
+    assert libm.speedup > poly.speedup
+
+
+def _renamed(key):
+    return key_of({"mood" if name == "math" else name: value for name, value in key})
 
 
 def test_a_family_that_nobody_tried_is_less_sure_than_a_known_place():

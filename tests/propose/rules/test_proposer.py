@@ -38,9 +38,9 @@ def parameters(task, source):
 @pytest.mark.parametrize("backend", ["cpu", "triton"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_seed_is_a_python_file_of_its_own(name, backend):
-    sources = set()
+    sources, proposer = set(), a_proposer(backend)
     for number in range(40):
-        proposal = proposed(a_brief(KNOWN[name], number), a_proposer(backend))
+        proposal = proposed(a_brief(KNOWN[name], number), proposer)
         assert proposal.source is not None, proposal.rejection
         ast.parse(proposal.source)
         assert proposal.source.count("EVOLVE-BLOCK-") == 2
@@ -162,8 +162,8 @@ def test_scikit_learn_is_not_imported_before_it_is_asked():
 
 
 def test_the_first_start_of_every_family_comes_before_the_second_of_any():
-    find = painted(Painted(), Painted(name="drawn"))
-    sources = [proposed(a_brief(TASK, n), a_proposer(families=find)).source for n in range(4)]
+    proposer = a_proposer(families=painted(Painted(), Painted(name="drawn")))
+    sources = [proposed(a_brief(TASK, n), proposer).source for n in range(4)]
     heads = [source.splitlines()[0].split()[3:] for source in sources]
     assert [head[0] for head in heads] == ["painted", "drawn", "painted", "drawn"]
     assert ["colour=red" in head for head in heads] == [False, False, True, True]
@@ -256,24 +256,87 @@ def test_only_what_was_told_when_a_brief_was_asked_for_counts():
     assert proposed(brief, early) == proposed(brief, late)
 
 
+def test_briefs_that_are_answered_at_the_same_time_do_not_get_the_same_start():
+    proposer = a_proposer(families=painted(Painted(), Painted(name="drawn")))
+
+    async def all_at_once():
+        return await asyncio.gather(*(proposer.propose(a_brief(TASK, n)) for n in range(8)))
+
+    sources = [each.source for each in asyncio.run(all_at_once())]
+    one_by_one = a_proposer(families=painted(Painted(), Painted(name="drawn")))
+    assert sources == [proposed(a_brief(TASK, n), one_by_one).source for n in range(8)]
+    assert len(set(sources)) == 8
+
+
+def test_whoever_gives_up_leaves_its_start_to_the_next():
+    proposer = a_proposer(families=_slowly)
+
+    async def first_gives_up():
+        asking = asyncio.create_task(proposer.propose(a_brief(TASK, 0)))
+        await asyncio.sleep(0)
+        asking.cancel()
+        return await proposer.propose(a_brief(TASK, 1))
+
+    given = asyncio.run(first_gives_up())
+    assert given.source == proposed(a_brief(TASK), a_proposer(families=rows_and_flat)).source
+
+
+class Deliberate(Painted):
+    """A family whose texts take a while."""
+
+    def source(self, chosen):
+        time.sleep(0.1)
+        return super().source(chosen)
+
+
+def test_whoever_stops_waiting_for_another_does_not_stop_that_one():
+    proposer = a_proposer(families=painted(Deliberate()))
+
+    async def second_gives_up():
+        first, second = (asyncio.create_task(proposer.propose(a_brief(TASK, n))) for n in range(2))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        return await first, await proposer.propose(a_brief(TASK, 2))
+
+    sources = [each.source for each in asyncio.run(second_gives_up())]
+    assert None not in sources
+    assert sources[0] != sources[1]
+
+
 def test_a_run_told_again_from_its_journal_goes_on_with_the_same_source():
-    def taken_up(steps):
+    def taken_up(steps, in_flight):
         proposer = a_proposer(in_flight=2)
         for step in steps:
             proposer.learn(step)
+        for number, proposal in in_flight:
+            proposer.recall(a_brief(TASK, number), proposal)
         return proposer
 
     proposer, steps = a_proposer(in_flight=2), []
-    sources = [proposed(a_brief(TASK, n), proposer).source for n in range(2)]
+    proposals = [proposed(a_brief(TASK, n), proposer) for n in range(2)]
     for number in range(2, 14):
-        steps.append(a_step(TASK, sources[number - 2], 1 + number % 5, number=number - 2))
+        source = proposals[number - 2].source
+        steps.append(a_step(TASK, source, 1 + number % 5, number=number - 2))
         proposer.learn(steps[-1])
         parent = an_exemplar(TASK, max(steps, key=_speed).candidate.source)
         brief = a_brief(TASK, number, parent=parent)
-        again = proposed(brief, taken_up(steps))
-        sources.append(proposed(brief, proposer).source)
-        assert again.source == sources[-1]
-    assert len(set(sources)) == len(sources)
+        again = proposed(brief, taken_up(steps, [(number - 1, proposals[-1])]))
+        proposals.append(proposed(brief, proposer))
+        assert again == proposals[-1]
+    assert len({each.source for each in proposals}) == len(proposals)
+
+
+def test_near_a_slow_parent_the_model_prefers_what_is_near_the_best():
+    family = Painted(choices=tuple(str(2**n) for n in range(9)))
+    proposer = a_proposer(families=painted(family))
+    start = {**family.space.defaults, "size": "1"}
+    for number, size in enumerate(("1", "2", "4", "8", "16", "32")):
+        source = family.source({**start, "size": size})
+        proposer.learn(a_step(TASK, source, 1.5**number, number=number))
+    slow = an_exemplar(TASK, family.source(start), speed=1.0)
+    proposal = proposed(a_brief(TASK, 6, parent=slow), proposer)
+    assert "from the best of our own" in proposal.note
+    assert "('size', '64')" in proposal.source
 
 
 def _speed(step):

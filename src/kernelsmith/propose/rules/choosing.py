@@ -2,10 +2,9 @@
 
 import logging
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from zlib import crc32
+from itertools import chain
 
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.trajectory import Brief, Exemplar
@@ -13,26 +12,26 @@ from kernelsmith.propose.header import body
 from kernelsmith.propose.rules import guidance
 from kernelsmith.propose.rules.crossover import crossings
 from kernelsmith.propose.rules.diagnosis import Diagnosis, diagnosed
-from kernelsmith.propose.rules.exactness import Exactness, Mends, off_as_tf32
+from kernelsmith.propose.rules.exactness import Exactness, off_as_tf32, to_mend
 from kernelsmith.propose.rules.families import Families, Variant, failed
 from kernelsmith.propose.rules.family import Family
 from kernelsmith.propose.rules.graph import UNFORESEEN, NotRecognised
 from kernelsmith.propose.rules.mutation import Move, made_exact, moves, stepped_back
 from kernelsmith.propose.rules.space import Parameters
-from kernelsmith.propose.rules.statistics import Statistics, Trial, key_of
+from kernelsmith.propose.rules.statistics import Key, Statistics, Trial, key_of
 
 logger = logging.getLogger(__name__)
 _NEAR = 32
 """Variants around the parent that the model ranks."""
 _CROSSED = 6
-_MOST_TURNS = 8
-"""Briefs in flight that are kept apart."""
 _WHO_WORKS = {"form", "option", "library", "layout", "product", "convolution"}
 """Parameters that say what is left to the library; all others are schedules."""
 _SAME_WORK = {("convolution", "float32"): ("convolution", "library")}
 """Choices that leave to the library what others do."""
 _STARTS = 8
 """Untried starts that the model ranks beside them."""
+_ANOTHER = "another start than the parent"
+_FROM_BEST = "from the best of our own"
 _EARLY = 4
 """Briefs of a run that are starts, unless what they would go on from has failed."""
 
@@ -44,21 +43,30 @@ class Known:
     trials: tuple[Trial, ...] = ()
     bodies: frozenset[str] = frozenset()
     """Programs that were tried, by whomever."""
-    in_flight: int = 0
-    """Briefs before this one whose outcome nobody knows yet."""
+    pending: tuple[tuple[str, Key], ...] = ()
+    """What briefs before this one have written whose outcome nobody knows yet: family, choice."""
     budget: float | None = None
     """How far off a row may be, as the judge measured it; absent while it has measured nothing."""
-    lag: int | None = None
-    """How many briefs after a trial the first comes that knows of it; absent: all know all."""
+
+    @property
+    def written(self) -> frozenset[tuple[str, Key]]:
+        """Every family and choice that was judged, or will be."""
+        return frozenset((each.family, each.chosen) for each in self.trials) | {*self.pending}
 
     def of(self, family: str) -> Statistics:
-        """The counts of one family."""
-        return Statistics.of(each for each in self.trials if each.family == family)
+        """The counts of one family; what is being judged is no news, and not to be tried again."""
+        pending = (Trial(family=family, chosen=key) for name, key in self.pending if name == family)
+        return Statistics.of([*(each for each in self.trials if each.family == family), *pending])
 
     def tried(self, variant: Variant) -> bool:
-        """Whether exactly this choice was judged."""
-        key = key_of(variant.chosen)
-        return any(each.chosen == key and each.family == variant.name for each in self.trials)
+        """Whether exactly this choice was judged, or will be."""
+        return (variant.name, key_of(variant.chosen)) in self.written
+
+    @property
+    def best(self) -> Trial | None:
+        """The fastest that passed."""
+        timed = [each for each in self.trials if each.gain is not None]
+        return max(timed, key=lambda each: each.gain or 0.0, default=None)
 
     def disowned(self, variant: Variant) -> bool:
         """Whether one was that leaves as much to the library, and too much."""
@@ -97,21 +105,18 @@ class Chooser:
         shown += [brief.parent] if brief.parent is not None else []
         self._bodies = known.bodies | {body(each.candidate.source) for each in shown}
         self._exactness = Exactness.of(known.trials, families.spaces)
-        self._mends = Mends.of(known.trials, families.spaces, brief.number, lag=known.lag)
-        # Those that mend leave all starts to others.
-        self._flying = max(0, known.in_flight - self._mends.in_flight)
 
     def drafted(self) -> Draft | str:
         """The next candidate, or in one line why there is none."""
         found = self._made_exact()
         if found is None and self._brief.parent is not None:
             found = self._from_parent()
-        found = found or self._started(self._flying, walk=True)
-        return found or self._nothing()
+        return found or self._started(walk=True) or self._nothing()
 
     def _made_exact(self) -> Draft | None:
         """The step back from what was off as TF32 is, before all else: it is nearly right."""
-        for trial in self._mends.due:
+        known = self._known
+        for trial in to_mend(known.trials, self._families.spaces, known.written):
             family = self._families.named(trial.family)
             move = made_exact(family.space, dict(trial.chosen))
             if (draft := self._moved(family, move)) is not None:
@@ -134,8 +139,7 @@ class Chooser:
         early = self._brief.number < _EARLY
         if (early or self._brief.number % 2) and len(self._known.trials) < guidance.ENOUGH:
             # Another start often gains more than another block size; take turns.
-            flying = self._flying if early else self._flying // 2
-            started = self._started(flying, why="another start than the parent")
+            started = self._started(why=_ANOTHER)
             if started is not None:
                 return started
         return self._near(owner, diagnosed(parent.evaluation, self._brief.device))
@@ -147,25 +151,31 @@ class Chooser:
         for back in (*backs, stepped_back(space, owner.chosen, verdict)):
             if (draft := self._moved(owner.family, back)) is not None:
                 return draft
-        started = self._started(self._flying, why=f"another start after {verdict}")
+        started = self._started(why=f"another start after {verdict}")
         return started or self._near(owner, Diagnosis())
 
     def _beside_another(self) -> Draft | None:
         """The parent is by someone else: a family not yet tried, else the best that is known."""
         why = "the parent is by someone else"
         tried = {each.family for each in self._known.trials}
-        fresh = self._started(self._flying, why=why, but=tried)
-        timed = [each for each in self._known.trials if each.gain is not None]
-        if fresh is not None or not timed:
-            return fresh or self._started(self._flying, walk=True, why=why)
-        best = max(timed, key=lambda each: each.gain or 0.0)
-        owner = Variant(family=self._families.named(best.family), chosen=dict(best.chosen))
-        return self._near(owner, Diagnosis(), why=f"{why}, so from the best of our own")
+        fresh = self._started(why=why, but=tried)
+        best = self._best
+        if fresh is not None or best is None:
+            return fresh or self._started(walk=True, why=why)
+        return self._near(best, Diagnosis(), why=f"{why}, so {_FROM_BEST}")
+
+    @property
+    def _best(self) -> Variant | None:
+        """The fastest of our own, so far."""
+        best = self._known.best
+        if best is None:
+            return None
+        return Variant(family=self._families.named(best.family), chosen=dict(best.chosen))
 
     def _started(
-        self, rank: int, *, walk: bool = False, why: str = "", but: Iterable[str] = ()
+        self, *, walk: bool = False, why: str = "", but: Iterable[str] = ()
     ) -> Draft | None:
-        """The start that those in flight leave over: the ``rank``-th that nobody has tried."""
+        """The first start that nobody has tried or is trying."""
         left_out = set(but)
         starts = self._families.starts(self._exactness)
         if walk:
@@ -176,43 +186,50 @@ class Chooser:
             if each.name not in left_out
             and (draft := self._written(each, self._words(each, why))) is not None
         )
-        return next(islice(_distinct(found), rank, None), None)
+        return next(found, None)
 
     def _near(self, owner: Variant, diagnosis: Diagnosis, why: str = "") -> Draft | None:
         """A variant near the owner's: the model's choice, or the draw's while it knows nothing."""
-        space = owner.family.space
         others = self._inspirations(owner)
-        known = self._known.of(owner.name)
-        turns = self._turns
-        near = [
-            *moves(space, owner.chosen, diagnosis=diagnosis, others=others, known=known,
-                   rng=self._rng, count=_NEAR * turns),
-            *crossings(space, owner.chosen, others, known=known, rng=self._rng,
-                       count=_CROSSED * turns),
-        ]  # fmt: skip
-        near = [each for each in near if self._is_ours(each.chosen)] or near
-        drawn = [(Variant(family=owner.family, chosen=each.chosen), each.note) for each in near]
-        if len(near) > 1 and others and self._rng.random() < 0.15:
+        drawn = self._around(owner, diagnosis, others)
+        if len(drawn) > 1 and others and self._rng.random() < 0.15:
             drawn.insert(0, drawn.pop())  # now and then a crossing goes before
-        ranked = self._ranked(drawn)
-        for variant, note in ranked if ranked is not None else drawn:
+        for variant, note in self._ranked(owner, drawn) or drawn:
             told = "; ".join(each for each in (why, note) if each)
             draft = self._written(variant, told)
             if draft is not None:
                 return draft
         return None
 
-    def _ranked(self, drawn: Sequence[tuple[Variant, str]]) -> list[tuple[Variant, str]] | None:
-        """By what the model expects, untried starts among them; none while it knows too little."""
+    def _around(
+        self, owner: Variant, diagnosis: Diagnosis, others: Sequence[Parameters] = ()
+    ) -> list[tuple[Variant, str]]:
+        """Variants that change a little of the owner's, or take something from others."""
+        known = self._known.of(owner.name)
+        near = [
+            *moves(owner.family.space, owner.chosen, diagnosis=diagnosis, others=others,
+                   known=known, rng=self._rng, count=_NEAR),
+            *crossings(owner.family.space, owner.chosen, others, known=known, rng=self._rng,
+                       count=_CROSSED),
+        ]  # fmt: skip
+        return [(Variant(family=owner.family, chosen=each.chosen), each.note) for each in near]
+
+    def _ranked(
+        self, owner: Variant, drawn: Sequence[tuple[Variant, str]]
+    ) -> list[tuple[Variant, str]] | None:
+        """By what the model expects; none while it knows too little.
+
+        What is near the best of all and untried starts are among them: a search offers parents of
+        all kinds, and near a slow one little is fast.
+        """
+        pool, best = [*drawn], self._best
+        if best is not None and (best.name, best.chosen) != (owner.name, owner.chosen):
+            around = self._around(best, Diagnosis())
+            pool += [(each, f"{_FROM_BEST}: {note}") for each, note in around]
         starts = [
-            each
-            for each in self._families.starts(self._exactness)
-            if not self._known.tried(each) and self._is_ours(each.chosen)
+            each for each in self._families.starts(self._exactness) if not self._known.tried(each)
         ]
-        pool = [*drawn]
-        pool += [
-            (each, self._words(each, "another start than the parent")) for each in starts[:_STARTS]
-        ]
+        pool += [(each, self._words(each, _ANOTHER)) for each in starts[:_STARTS]]
         points = [guidance.Point(family=each.name, chosen=key_of(each.chosen)) for each, _ in pool]
         expected = guidance.expected(self._known.trials, points, self._families.spaces)
         if expected is None:
@@ -227,15 +244,6 @@ class Chooser:
             for at in order
         ]
 
-    @property
-    def _turns(self) -> int:
-        return min(self._known.in_flight + 1, _MOST_TURNS)
-
-    def _is_ours(self, chosen: Parameters) -> bool:
-        """Briefs in flight know nothing of each other: each has a share of all variants."""
-        turns = self._turns
-        return crc32(repr(key_of(chosen)).encode()) % turns == self._brief.number % turns
-
     def _inspirations(self, owner: Variant) -> list[dict[str, str]]:
         found = [
             self._families.owner(each.candidate.source)
@@ -246,7 +254,7 @@ class Chooser:
 
     def _written(self, variant: Variant, note: str) -> Draft | None:
         """The candidate, unless it cannot be written or its program is known."""
-        if self._known.tried(variant) or self._mends.has(variant.name, variant.chosen):
+        if self._known.tried(variant):
             return None
         if not self._exactness.allows(variant.family.space, variant.chosen):
             self._reasons.append(f"{variant.name} in TF32 is further off than the judge allows")
@@ -288,12 +296,3 @@ class Chooser:
         if not self._families.members or not self._known.trials:
             return "; ".join(reasons) or "the rules know no family for this task"
         return f"all variants that rules can write were tried: {len(self._known.trials)}"
-
-
-def _distinct(drafts: Iterable[Draft]) -> Iterator[Draft]:
-    seen: set[str] = set()
-    for each in drafts:
-        program = body(each.source)
-        if program not in seen:
-            seen.add(program)
-            yield each

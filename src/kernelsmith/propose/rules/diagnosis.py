@@ -14,8 +14,8 @@ _SHORT_US = 60.0
 _LOW_OCCUPANCY = 0.3
 _LOW_BANDWIDTH = 0.65
 _LIBRARY = 0.5
-_SELDOM = {Lever.EXACTNESS: 0.3, Lever.THREADS: 0.6}
-"""Levers that are seldom the bottleneck as long as nothing points at them."""
+_SELDOM = {Lever.EXACTNESS: 0.1, Lever.THREADS: 0.6}
+"""Levers that are seldom the bottleneck as long as nothing points at them; more exactness never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

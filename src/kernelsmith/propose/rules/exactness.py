@@ -6,7 +6,7 @@ others, and no need to give up more than the rounding.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.evaluation import Evaluation, Verdict
@@ -78,53 +78,22 @@ class Exactness:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mends:
-    """Who writes what a trial that was off as TF32 is becomes without that.
+def to_mend(
+    trials: Iterable[Trial], spaces: Mapping[str, Space], written: Container[tuple[str, Key]]
+) -> list[Trial]:
+    """Trials that were off as TF32 is and have no exact one behind them yet, oldest first.
 
-    The first brief that knows of the trial does, and nobody else: briefs in flight do not see what
-    others write, and would write the same.
+    Args:
+        trials: What is known.
+        spaces: By family.
+        written: What was tried, or is being judged.
     """
-
-    due: tuple[Trial, ...] = ()
-    """Trials that this brief is the first to know of."""
-    others: frozenset[tuple[str, Key]] = frozenset()
-    """What briefs in flight write, or those to come."""
-    in_flight: int = 0
-    """How many of those in flight are busy with that."""
-
-    @classmethod
-    def of(
-        cls, trials: Sequence[Trial], spaces: Mapping[str, Space], number: int, *, lag: int | None
-    ) -> "Mends":
-        """For one brief.
-
-        Args:
-            trials: What it knows of.
-            spaces: By family.
-            number: Of the brief.
-            lag: How many briefs after a trial the first comes that knows of it; all know all where
-                it is absent.
-        """
-        first: dict[tuple[str, Key], Trial] = {}
-        seen: set[tuple[str, Key]] = set()
-        for each in sorted(trials, key=lambda each: each.number):
-            seen.add((each.family, each.chosen))
-            made = each.family, key_of(spaces[each.family].exactly(dict(each.chosen)))
-            if each.tf32 and made not in seen:
-                first.setdefault(made, each)
-        if lag is None:
-            return cls(due=tuple(first.values()))
-        by = {made: each.number + lag for made, each in first.items()}
-        return cls(
-            due=tuple(each for made, each in first.items() if by[made] == number),
-            others=frozenset(made for made in by if by[made] > number - lag and by[made] != number),
-            in_flight=sum(number - lag < each < number for each in by.values()),
-        )
-
-    def has(self, family: str, chosen: Parameters) -> bool:
-        """Whether a variant is another brief's to write."""
-        return (family, key_of(chosen)) in self.others
+    due: dict[tuple[str, Key], Trial] = {}
+    for each in sorted(trials, key=lambda each: each.number):
+        made = each.family, key_of(spaces[each.family].exactly(dict(each.chosen)))
+        if each.tf32 and made not in written:
+            due.setdefault(made, each)
+    return list(due.values())
 
 
 def _rounding(space: Space, chosen: Parameters) -> frozenset[Rounding]:

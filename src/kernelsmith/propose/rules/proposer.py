@@ -3,6 +3,7 @@
 import asyncio
 import math
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +40,8 @@ class _Told:
 
     number: int
     source: str | None
+    ours: bool
+    """Whether the rules wrote it."""
     gain: float | None
     failed: bool
     disowned: bool
@@ -49,11 +52,12 @@ class _Told:
 class RulesProposer:
     """Writes what its families know; anything else is a rejection that says what is missing.
 
-    Deterministic: the same brief after the same steps gives the same source. Where ``in_flight``
+    Deterministic: the same briefs after the same steps give the same sources. Where ``in_flight``
     is given, only steps count that were told when the brief was asked for, so that neither the
-    order in which work finishes nor a resumed journal changes what is written. ``hurried`` is for
-    runs of a few steps: the compiler is asked only where nothing else is known. What it says is
-    kept on the ``shelf``; where it runs kernels on a GPU, it takes turns by the ``lock``.
+    order in which work finishes nor a resumed journal changes what is written; of later ones, and
+    of what is being judged, it counts what was written. ``hurried`` is for runs of a few steps: the
+    compiler is asked only where nothing else is known. What it says is kept on the ``shelf``; where
+    it runs kernels on a GPU, it takes turns by the ``lock``.
     """
 
     name = "rules"
@@ -72,22 +76,47 @@ class RulesProposer:
         self._hurried = hurried
         self._families: dict[tuple[Task, Device | None], Future[Families]] = {}
         self._told: dict[Task, list[_Told]] = {}
+        self._drafts: dict[Task, dict[int, Future[str | None]]] = {}
         self._owners: dict[tuple[Task, str], Variant | None] = {}
         self._finding = threading.Lock()
 
     async def propose(self, brief: Brief) -> Proposal:
-        """Write one candidate, or say what the rules do not know."""
+        """Write one candidate, or say what the rules do not know.
+
+        Those asked for before are written first: no two write the same.
+        """
         told = tuple(self._told.get(brief.task, ()))
-        families = await asyncio.wrap_future(self._found(brief.task, brief.device))
-        return await asyncio.to_thread(self._proposed, brief, told, families)
+        drafts = self._drafts.setdefault(brief.task, {})
+        before = {number: each for number, each in drafts.items() if number < brief.number}
+        draft = drafts[brief.number] = Future()
+        # Whoever waits for it and is cancelled must not cancel it for all others.
+        draft.set_running_or_notify_cancel()
+        try:
+            families = await asyncio.wrap_future(self._found(brief.task, brief.device))
+            written = {number: await asyncio.wrap_future(each) for number, each in before.items()}
+            found = await asyncio.to_thread(self._proposed, brief, told, written, families)
+            draft.set_result(found.source)
+            return found
+        finally:
+            if not draft.done():
+                draft.set_result(None)
+
+    def recall(self, brief: Brief, proposal: Proposal) -> None:
+        """Take note of what was written before a run was interrupted, and is not told yet."""
+        if proposal.proposer == self.name:
+            draft: Future[str | None] = Future()
+            draft.set_result(proposal.source)
+            self._drafts.setdefault(brief.task, {})[brief.number] = draft
 
     def learn(self, step: Step) -> None:
         """Note what became of a step; it is made sense of when the next brief comes."""
         evaluation = step.evaluation
         timing = evaluation.timing if evaluation is not None else None
+        draft = self._drafts.get(step.brief.task, {}).pop(step.brief.number, None)
         told = _Told(
             number=step.brief.number,
             source=step.candidate.source if step.candidate is not None else None,
+            ours=draft is not None or step.proposal.proposer == self.name,
             gain=math.log(timing.speedup.value) if timing is not None else None,
             failed=evaluation is not None and not step.passed,
             disowned=evaluation is not None and _is_disowned(evaluation),
@@ -99,8 +128,12 @@ class RulesProposer:
     async def close(self) -> None:
         """Nothing is held open."""
 
-    def _proposed(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Proposal:
-        draft = Chooser(families, brief, self._known(brief, told, families)).drafted()
+    def _proposed(
+        self, brief: Brief, told: tuple[_Told, ...], drafts: Mapping[int, str | None],
+        families: Families,
+    ) -> Proposal:  # fmt: skip
+        known = self._known(brief, told, drafts, families)
+        draft = Chooser(families, brief, known).drafted()
         if isinstance(draft, str):
             why = f"{draft}; configure a model with --model"
             return Proposal(source=None, rejection=why, proposer=self.name)
@@ -130,15 +163,16 @@ class RulesProposer:
         asks = replace(self._asks, device=device)
         return partial(at_hand, find=asks) if self._hurried else asks
 
-    def _known(self, brief: Brief, told: tuple[_Told, ...], families: Families) -> Known:
+    def _known(
+        self, brief: Brief, told: tuple[_Told, ...], drafts: Mapping[int, str | None],
+        families: Families,
+    ) -> Known:  # fmt: skip
+        later: tuple[_Told, ...] = ()
         if self._in_flight is not None:
-            told = _as_of(brief, told, last=brief.number - self._in_flight)
-        trials, bodies = [], set()
+            told, later = _as_of(brief, told, last=brief.number - self._in_flight)
+        trials = []
         for each in told:
-            if each.source is None:
-                continue
-            bodies.add(body(each.source))
-            owner = self._owner(brief.task, each.source, families)
+            owner = self._owner(brief.task, each.source, families) if each.source else None
             if owner is not None:
                 trials.append(
                     Trial(
@@ -151,11 +185,14 @@ class RulesProposer:
                         disowned=each.disowned,
                     )
                 )
+        # Told or not by now: what was written before this brief was asked for is the same.
+        own = {each.number: each.source for each in later if each.ours} | dict(drafts)
+        flying = [own[number] for number in sorted(own) if number < brief.number]
+        owners = [self._owner(brief.task, each, families) for each in flying if each]
         return Known(
             trials=tuple(trials),
-            bodies=frozenset(bodies),
-            in_flight=max(0, brief.number - len(told)),
-            lag=self._in_flight,
+            bodies=frozenset(body(each) for each in (*(t.source for t in told), *flying) if each),
+            pending=tuple((each.name, key_of(each.chosen)) for each in owners if each is not None),
             budget=min((each.budget for each in told if each.budget is not None), default=None),
         )
 
@@ -172,19 +209,22 @@ def _find_into(found: "Future[Families]", find: FindFamilies, task: Task, backen
         found.set_exception(error)
 
 
-def _as_of(brief: Brief, told: tuple[_Told, ...], *, last: int) -> tuple[_Told, ...]:
-    """What was told when a brief was asked for: up to ``last``, and all that it shows.
+def _as_of(
+    brief: Brief, told: tuple[_Told, ...], *, last: int
+) -> tuple[tuple[_Told, ...], tuple[_Told, ...]]:
+    """What was told when a brief was asked for, and what came later.
 
-    A run that had come to an end and goes on shows more than what is in flight would leave.
+    Up to ``last``, and all that the brief shows: a run that had come to an end and goes on shows
+    more than what is in flight would leave.
     """
     parent = [] if brief.parent is None else [brief.parent]
     shown = {e.candidate.source for e in (*parent, *brief.inspirations, *brief.failures)}
-    found = []
+    found: list[_Told] = []
+    later: list[_Told] = []
     for each in told:
-        if each.number <= last or each.source in shown:
-            found.append(each)
+        (found if each.number <= last or each.source in shown else later).append(each)
         shown.discard(each.source or "")  # the same once more may have come later
-    return tuple(found)
+    return tuple(found), tuple(later)
 
 
 def _is_disowned(evaluation: Evaluation) -> bool:
