@@ -82,7 +82,7 @@ suite() {
   shift 2
   timeout -s INT -k 20 "$((seconds + 60))" "$PYTHON" -m kernelsmith bench "$@" \
     --backend "$BACKEND" --proposer rules --entrant compile --entrant eager \
-    --config benchmarks/suites.toml --steps "$EVALUATIONS" --effort quick \
+    --preset sweep --steps "$EVALUATIONS" \
     --jobs "${SUITE_JOBS:-3}" --max-seconds "$seconds" --out "$STATE/$name" 2>&1 |
     tee -a "$STATE/log.txt"
   tar -C "$STATE" -cJf "$OUT/$name.tar.xz" "$name"

@@ -46,6 +46,14 @@ def test_the_papers_preset_takes_forty_steps_and_the_thorough_one_stops_early():
     assert preset("thorough").budget.stale_steps is not None
 
 
+def test_a_sweep_judges_each_candidate_once_and_its_best_twice():
+    sweep = preset("sweep")
+    assert (sweep.effort, sweep.confirm_effort) == ("glance", "quick")
+    assert not sweep.remeasure.champions
+    assert not sweep.remeasure.gain
+    assert sweep.remeasure.final == 1
+
+
 def test_a_file_is_laid_upon_a_preset_key_by_key():
     config = parse_config('preset = "quick"\n[budget]\nusd = 2\n')
     assert config.budget == replace(preset("quick").budget, usd=2.0)
@@ -68,7 +76,7 @@ def test_a_file_is_laid_upon_a_preset_key_by_key():
         ('[proposer]\nkind = "llm"', "proposer: the proposer 'llm' needs at least one model"),
         ("[budget", "not TOML: "),
         ('[prompt]\nform = "x"', "prompt.form is one of whole, diff; got 'x'"),
-        ('preset = "x"', "no preset 'x'; known are paper, quick, thorough"),
+        ('preset = "x"', "no preset 'x'; known are paper, quick, sweep, thorough"),
         ('effort = "x"', "settings: effort is one of glance, quick, usual, thorough"),
     ],
 )

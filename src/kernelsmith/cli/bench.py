@@ -65,7 +65,8 @@ def _who(group: argparse._ArgumentGroup) -> None:
 def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--preset", metavar="NAME",
-        help="paper (40 steps, each winner judged by 100 tests), quick (12), thorough (512)",
+        help="paper (40 steps, each winner judged by 100 tests), quick (12), sweep (4, judged at a "
+        "glance, the best once more), thorough (512)",
     )  # fmt: skip
     group.add_argument("--config", type=Path, metavar="FILE", help="TOML; options go before it")
     group.add_argument(

@@ -45,8 +45,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     how = parser.add_argument_group("how to search")
     how.add_argument(
-        "--preset", metavar="NAME", help="paper (40 steps), quick (12), thorough (512)"
-    )
+        "--preset", metavar="NAME",
+        help="paper (40 steps), quick (12), sweep (4, for many tasks), thorough (512)",
+    )  # fmt: skip
     how.add_argument("--config", type=Path, metavar="FILE", help="TOML; options here go before it")
     how.add_argument(
         "--policy", choices=("evolve", "best-of-n", "refine", "greedy", "random"), help="(evolve)"

@@ -137,8 +137,18 @@ _QUICK = RunConfig(
     remeasure=Remeasure(gain=False, final=2, rivals=1),
 )
 _THOROUGH = RunConfig(concurrency=8, budget=Budget(steps=512, stale_steps=128, roofline_share=0.95))
-PRESETS: Mapping[str, RunConfig] = {"paper": _PAPER, "quick": _QUICK, "thorough": _THOROUGH}
-"""``paper``: 40 steps, as its tables; ``thorough``: 512 with early stop, as its production runs."""
+_SWEEP = RunConfig(
+    effort="glance",
+    confirm_effort="quick",
+    concurrency=2,  # the last two can learn from the first two
+    budget=Budget(steps=4),
+    remeasure=Remeasure(champions=False, gain=False, final=1, rivals=0),
+)
+PRESETS: Mapping[str, RunConfig] = {
+    "paper": _PAPER, "quick": _QUICK, "sweep": _SWEEP, "thorough": _THOROUGH,
+}  # fmt: skip
+"""``paper``: 40 steps, as its tables; ``thorough``: 512 with early stop, as its production runs;
+``sweep``: a few candidates for each of many tasks, the best of them judged once more."""
 
 
 def preset(name: str) -> RunConfig:
