@@ -3,9 +3,9 @@
 import copy
 import re
 
-from triton_interpreter import loaded, runner
+from triton_interpreter import HEAD, loaded, runner
 
-__all__ = ["error", "runner"]
+__all__ = ["arrived", "error", "runner"]
 
 
 def error(
@@ -98,3 +98,13 @@ def _module(text: str):  # type: ignore[no-untyped-def]
         return loaded(text)
     # The interpreter knows nothing finer than float32: Triton's own schemes stand for it.
     return loaded(re.sub(r"""(["'])bf16x[36]\1""", '"ieee"', text))
+
+
+def arrived(wait: str, programs: int, goal: int) -> int:
+    """The counter when so many programs, one after the other, have waited for ``goal`` of them."""
+    import torch
+
+    meeting = "@triton.jit\ndef meeting(counter, goal):\n    wait(counter, goal)\n"
+    counter = torch.zeros(1, dtype=torch.int32)
+    loaded(HEAD + wait + meeting).meeting[(programs,)](counter, goal)
+    return int(counter)

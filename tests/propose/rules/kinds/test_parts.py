@@ -7,7 +7,7 @@ import dataclasses
 import random
 
 import pytest
-from part_runner import error, runner
+from part_runner import arrived, error, runner
 from part_tasks import MIXING, PARTS
 from rule_tasks import a_task
 
@@ -16,6 +16,7 @@ from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.evaluate.evaluator import LocalEvaluator
 from kernelsmith.propose.rules.family import owned
 from kernelsmith.propose.rules.kinds import kinds_for, why_none
+from kernelsmith.propose.rules.kinds.recurrent.triton import WAIT
 from kernelsmith.testing import QUICK as JUDGED
 
 pytest.importorskip("triton")
@@ -324,3 +325,11 @@ def test_keys_hidden_by_truth_values_are_hidden_and_rows_without_any_are_zero(po
         inputs=", ".join(["torch.randn(2, 3, 45, 24)"] * 3))  # fmt: skip
     check(pool, task, "attention", "triton")
     check(pool, task, "attention", "cpu")
+
+
+def test_who_gives_up_waiting_opens_the_way_for_all_others(pool):
+    assert "< 4000000" in WAIT
+    impatient = WAIT.replace("4000000", "3")
+    assert pool.submit(arrived, impatient, 4, 1).result() == 4  # nobody had to wait
+    # Here programs run one after the other, so the first of four waits for who never comes.
+    assert pool.submit(arrived, impatient, 4, 4).result() >= 1 << 30

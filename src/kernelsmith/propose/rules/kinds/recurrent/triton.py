@@ -2,8 +2,9 @@
 
 Two ways to wait. ``grid``: one launch for the sequence. Programs are at most as many as the device
 has multiprocessors and are launched together (a cooperative launch), so that all run at once and
-none waits for one that has not begun; the waiting is counted and given up in the end, so that not
-even a device that broke that promise would hang. ``step``: one launch per step.
+none waits for one that has not begun. The waiting is counted, and whoever gives up opens the way
+for all, so that a device that broke that promise would hang for some seconds at most. ``step``: one
+launch per step.
 """
 
 from kernelsmith.propose.rules.graph import Kind, Node, Shape
@@ -16,7 +17,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KEPT = "fp16x3"
 """The precision in which programs keep their weights."""
 
-_WAIT = '''\
+WAIT = '''\
 @triton.jit
 def wait(counter, goal):
     """Until all programs have come here; for at most a second or so."""
@@ -26,7 +27,7 @@ def wait(counter, goal):
     while (seen < goal) & (tries < 4000000):
         seen = tl.load(counter, volatile=True)  # adding nothing would hold up who still comes
         tries += 1
-    tl.atomic_add(counter, 0, sem="acquire")
+    tl.atomic_max(counter, tl.where(seen < goal, 1 << 30, 0), sem="acquire")
     tl.debug_barrier()
 
 
@@ -42,7 +43,7 @@ def render_kernels(mode: str, chosen: Parameters) -> str:
     """The kernel of one mode and the functions around it."""
     tanh = triton_functions((Node(kind=Kind.UNARY, op="tanh", shape=Shape.FULL),))
     keeps = kept.render(mode, _GATES[mode]) if chosen["precision"] == KEPT else ""
-    text = tanh + _WAIT + keeps + _kernel(mode) + _launch(mode, chosen)
+    text = tanh + WAIT + keeps + _kernel(mode) + _launch(mode, chosen)
     layers = helpers.LAYERS % "nonlinear"
     inner = "".join(f"    {line}\n" for line in layers.splitlines())
     text += helpers.HEAD % DTYPES + helpers.WAVE + inner + helpers.TAIL
