@@ -8,6 +8,7 @@ import pytest
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task
+from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backends.null import NullBackend, NullOracle
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
 from kernelsmith.evaluate.harness import judge
@@ -68,6 +69,27 @@ def test_who_can_have_more_rooms_is_judged_in_those_before_it_is_alone(monkeypat
     assert found.verdict is Verdict.PASSED
     assert backend.alone == 1
     assert next(asked, None) is None
+
+
+class NeverAlone(Crowded):
+    """A device that others never leave."""
+
+    @contextmanager
+    def staying(
+        self, oracle: object, *, alone: bool = False, batch_bytes: int | None = None
+    ) -> Iterator[bool]:
+        if alone:
+            raise UsageError("out of memory beside others: this task needs the device alone")
+        yield True
+
+
+def test_where_nobody_can_be_alone_a_candidate_that_found_no_memory_has_crashed():
+    backend = NeverAlone("CUDA out of memory", beside=True, times=1)
+    candidate = Candidate(backend="null", source="y + x  # us: 10")
+    found = judge(TASK, candidate, backend=backend, settings=QUICK)
+    assert (found.verdict, found.message) == (Verdict.CRASHED, "CUDA out of memory")
+    again = judge(TASK, candidate, backend=backend, settings=QUICK)
+    assert again.verdict is Verdict.PASSED
 
 
 @pytest.mark.parametrize(

@@ -166,17 +166,21 @@ class Judge:
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
         """Check and time; where memory was short beside others, with more of it or without them."""
-        alone = False
+        alone, earlier = False, None
         while True:
-            beside = False
+            beside = entered = False
             try:
                 with ExitStack() as stay:
                     beside = self._enter(stay, findings, alone=alone)
+                    entered = True
                     stay.callback(self._lanes.end_checked)
                     return self._checked_and_timed(candidate, baseline, findings)
             except (ProgramFailed, UsageError) as failed:
+                if earlier is not None and not entered:
+                    raise earlier from failed  # with more than there is here nobody can say more
                 if not beside or not lacks_memory(str(failed)):
                     raise
+                earlier = failed if isinstance(failed, ProgramFailed) else None
                 question = getattr(self._oracle, "unanswered", "")
                 asked = f"{question}: " if question and isinstance(failed, UsageError) else ""
                 findings.short = f"{asked}{failed}"[:400]
