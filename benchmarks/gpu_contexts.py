@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -91,19 +91,17 @@ def side_by_side(count: int, settings: dict[str, str]) -> dict[str, float]:
     return found | {"all": round(time.monotonic() - begun, 3)}
 
 
-def measured(counts: Sequence[int], rounds: int) -> list[dict[str, Any]]:
+def measured(counts: Sequence[int], rounds: int) -> Iterator[dict[str, Any]]:
     """Every setting with every number of processes, the settings taking turns."""
-    found: list[dict[str, Any]] = []
     for count in counts:
         for settings in SETTINGS:
             runs = [side_by_side(count, settings) for _ in range(rounds)]
             row: dict[str, Any] = {"processes": count, "settings": settings, "rounds": runs}
-            found.append(row)
             best = min(runs, key=lambda each: each["all"])
             named = " ".join(f"{k}={v}" for k, v in settings.items()) or "as it is"
             shown = ", ".join(f"{name} {value:.2f}" for name, value in best.items())
             say(f"{count:3} processes, {named}: {shown} s; {best['all'] / count:.2f} s each")
-    return found
+            yield row
 
 
 def main() -> None:
@@ -120,10 +118,12 @@ def main() -> None:
         raise SystemExit(str(error)) from None
     import torch  # loaded by whoever is forked from here, and not used: contexts are theirs
 
-    found = measured([int(each) for each in args.counts.split(",")], args.rounds)
-    if args.out:
-        about = {"device": gpu.name, "torch": torch.__version__, "cuda": torch.version.cuda}
-        args.out.write_text(json.dumps({**about, "rows": found}, indent=1) + "\n")
+    about = {"device": gpu.name, "torch": torch.__version__, "cuda": torch.version.cuda}
+    found = []
+    for row in measured([int(each) for each in args.counts.split(",")], args.rounds):
+        found.append(row)
+        if args.out:  # whoever is cut short keeps what is there
+            args.out.write_text(json.dumps({**about, "rows": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ class Ledger:
     ) -> None:
         self.path: Path = args.out or ROOT / "benchmarks" / "results" / f"{name[4:]}-h200.json"
         self.records: dict[str, Record] = {}
+        self._anew: set[str] = set()
         self._summarise = summarise
         self._lock = threading.Lock()
         self._begun, self._budget_s = time.monotonic(), args.budget_s
@@ -93,7 +94,11 @@ class Ledger:
         self._head["gpu"] = smi(_SMI) or self._head["gpu"]
 
     def __contains__(self, key: str) -> bool:
-        return key in self.records
+        return key in self.records and key not in self._anew
+
+    def anew(self, keys: Iterable[str]) -> None:
+        """These are done once more; what is known of them stays until they are."""
+        self._anew |= {*keys}
 
     @property
     def left_s(self) -> float:
@@ -116,6 +121,7 @@ class Ledger:
         """Keep one record, on disk at once."""
         with self._lock:
             self.records[key] = record | {"session": len(self._sessions) - 1}
+            self._anew.discard(key)
         self._save()
 
     def go_through(
@@ -145,11 +151,13 @@ class Ledger:
         took: list[float] = []
         died: list[str] = []
         many = _DEATHS + at_once - 1
+        turn, stopped = threading.Lock(), threading.Event()
 
         def do(job: Job) -> None:
             key, make = job
             usual = least_s or (statistics.median(took) if took else _SMALLEST_S)
             if self.left_s < max(_SMALLEST_S, usual) or len(died) >= many:
+                stopped.set()  # time only shrinks, and others wait for what this one was given
                 return
             allowed = min(limit_s, self.left_s)
             begun = time.monotonic()
@@ -169,8 +177,6 @@ class Ledger:
             said = f"{record.get('said', '')} {record.get('ratio') or record.get('message', '')}"
             done = sum(other in self for other in keys)
             say(f"{done}/{len(keys)} {key}: {said[:150]}")
-
-        turn, stopped = threading.Lock(), threading.Event()
 
         def one_after_the_other() -> None:
             while len(died) < many and not stopped.is_set():

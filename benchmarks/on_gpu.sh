@@ -10,30 +10,33 @@
 # parts     tests    what only a GPU can show of the judge (pytest -m triton, the files in TESTS)
 #           smoke    four tasks with four judges side by side, 150 s or more; all ends here where the
 #                    judges themselves fail
-#           contexts how long 1, 4 and 12 processes take to open a context side by side, 30 s
+#           contexts how long 1, 4 and 12 processes take to open a context side by side, 90 s
 #           capture  torch's compiler, asked about every task that has no verdict yet
 #           judge    the rules, torch.compile's defaults and the reference itself on whatever is
-#                    captured; benchmarks.rules_bench makes a bench's tables of it, at home
+#                    captured; benchmarks.rules_bench makes a bench's tables of it, at home. What
+#                    the time cuts short goes on in a later call, see RUNS
 #           both     the same, and what is not captured yet is captured beside it, BESIDE at a time
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten; a task ends after sixteen in a row without a
 #                    new best, or at 95 % of what the device can do. What the time cuts short goes on
-#                    in a later call: runs-curve.tar.xz of OUT, named in RUNS
+#                    in a later call, see RUNS
 #           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
 #                    `kernelsmith bench`; every task has several workloads, so give it 300 s
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
-#           Parts of two phases (smoke, autotune, curve) give half of their seconds to each.
+#           Parts of two phases (smoke, autotune, curve) give half of their seconds to the first
+#           at most, and to the second what is left.
 # Give it a call of its own, in the foreground: machines that are lent go back soon after one, with
 # all that is not in OUT.
 # settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), BESIDE (4),
 #           JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels 2,3" first, then
 #           JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
 #           COMMIT, BACKEND (triton), PYTHON (python3),
-#           CAPTURED (usual.zip of an earlier call's OUT, for a machine that has no STATE yet; or made
-#           at home, without a GPU, by `python -m benchmarks.rules --backend triton --phase capture
-#           --compile none --options default --kernelbench PATH --captured usual.zip`: block sizes are
-#           guessed then, and `capture` here makes torch.compile's own files alone),
-#           RUNS (runs-curve.tar.xz of an earlier call's OUT: its tasks go on where they were),
+#           CAPTURED (captured.tar of an earlier call's OUT, for a machine that has no STATE yet; or
+#           usual.zip, made at home, without a GPU, by `python -m benchmarks.rules --backend triton
+#           --phase capture --compile none --options default --kernelbench PATH --captured usual.zip`:
+#           block sizes are guessed then, and `capture` here makes torch.compile's own files alone.
+#           Whatever captured it must be these rules to the letter: capture after the last change),
+#           RUNS (runs.tar.xz of an earlier call's OUT: what it was in the middle of goes on),
 #           ROOMS (what benchmarks.rules_rooms wrote at home: judges begin what fits beside the others),
 #           MORE (options for benchmarks.rules, such as "--levels 1" or "--judges 1")
 set -uo pipefail
@@ -46,24 +49,43 @@ TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3
 export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
 mkdir -p "$STATE" "$OUT"
 
+for file in "${CAPTURED:-}" "${RUNS:-}" "${ROOMS:-}"; do
+  [ -z "$file" ] || [ -r "$file" ] || { echo "cannot read $file" >&2; exit 2; }
+done
+
 begin_from_results() {  # a fresh machine goes on from what is committed, or was brought along
   for name in rules-h200 rules-autotune-h200 rules-curve-h200; do
     [ -e "$STATE/$name.json" ] || cp "benchmarks/results/$name.json" "$STATE/" 2>/dev/null || true
   done
-  cp benchmarks/results/references-h200.json "$STATE/"
-  [ -z "${CAPTURED:-}" ] || [ -e "$STATE/usual.zip" ] || cp "$CAPTURED" "$STATE/usual.zip"
-  [ -z "${RUNS:-}" ] || [ -e "$STATE/runs-curve" ] || tar -C "$STATE" -xJf "$RUNS"
+  cp benchmarks/results/references-h200.json "$STATE/" || exit 2
+  if [ -n "${CAPTURED:-}" ] && [ ! -e "$STATE/usual.zip" ]; then
+    case $CAPTURED in
+      *.tar) tar -C "$STATE" -xf "$CAPTURED" ;;
+      *) cp "$CAPTURED" "$STATE/usual.zip" ;;
+    esac || exit 2
+  fi
+  if [ -n "${RUNS:-}" ] && [ ! -e "$STATE/runs" ]; then
+    tar -C "$STATE" -xJf "$RUNS" || exit 2
+  fi
 }
 
-# runs-curve.tar.xz: what tasks are in the middle of; a journal that grows meanwhile is no error
+# archive FLAGS FILE NAME...: what of it is there; a file that grows meanwhile is no error
+archive() {
+  local flags=$1 file=$2 there=() name
+  shift 2
+  for name in "$@"; do [ ! -e "$STATE/$name" ] || there+=("$name"); done
+  [ ${#there[@]} -gt 0 ] || return 0
+  tar -C "$STATE" "-c${flags}f" "$STATE/packed.$BASHPID" "${there[@]}" 2>/dev/null
+  [ $? -le 1 ] && mv "$STATE/packed.$BASHPID" "$OUT/$file"
+}
+
+# At most eight files come back from OUT: three of results, the log, and these.
 pack() {
-  [ -e "$STATE/runs-curve" ] || return 0
-  tar -C "$STATE" -cJf "$STATE/packed.$BASHPID" runs-curve 2>/dev/null
-  mv "$STATE/packed.$BASHPID" "$OUT/runs-curve.tar.xz"
+  archive J runs.tar.xz runs
+  archive "" captured.tar usual.zip curve.zip
 }
 
-# usual.zip: what the compiler said, for CAPTURED of a later call on a bare machine
-keep() { cp "$STATE"/rules-*.json "$STATE/log.txt" "$STATE/usual.zip" "$OUT/" 2>/dev/null; }
+keep() { cp "$STATE"/rules-*-h200.json "$STATE"/rules-h200.json "$STATE/log.txt" "$OUT/" 2>/dev/null; }
 
 # rules NAME SECONDS options...
 rules() {
@@ -88,8 +110,10 @@ suite() {
   tar -C "$STATE" -cJf "$OUT/$name.tar.xz" "$name"
 }
 
+left() { echo "$((seconds - SECONDS + begun))"; }  # of a part's seconds
+
 part() {
-  local name=$1 seconds=$2
+  local name=$1 seconds=$2 begun=$SECONDS
   echo "== $name, $seconds s, $(date -u +%H:%M:%S)"
   case $name in
     tests)
@@ -97,11 +121,12 @@ part() {
         tee -a "$STATE/log.txt" ;;
     smoke)
       local four=(--only level2/9 level2/11 level2/17 level3/5 --captured "$STATE/smoke.zip")
-      rm -f "$STATE/rules-smoke.json"
-      rules rules-smoke "$((seconds / 2))" "${four[@]}" --phase capture --options default &&
-        rules rules-smoke "$((seconds / 2))" "${four[@]}" --phase judge --judges 4 --evaluations 2 ||
+      rm -f "$STATE/smoke.json"
+      # MORE is about other tasks than these.
+      MORE="" rules smoke "$((seconds / 2))" "${four[@]}" --phase capture --options default &&
+        MORE="" rules smoke "$(left)" "${four[@]}" --phase judge --judges 4 --evaluations 2 ||
         return
-      "$PYTHON" - "$STATE/rules-smoke.json" <<'CHECK'
+      "$PYTHON" - "$STATE/smoke.json" <<'CHECK'
 import json, sys
 records = json.load(open(sys.argv[1]))["records"]
 said = {key: each.get("said") for key, each in records.items()}
@@ -116,24 +141,24 @@ CHECK
     capture)
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
     judge | both)
-      local phase=judge
-      [ "$name" = judge ] || phase="all --capture-jobs $BESIDE"
+      local phase=judge rooms=(${ROOMS:+--rooms "$ROOMS"})
+      # What is captured beside comes as it is ready, and not in the order of its rooms.
+      [ "$name" = judge ] || { phase="all --capture-jobs $BESIDE"; rooms=(); }
       # shellcheck disable=SC2086  # a list of options
       rules rules-h200 "$seconds" --options default --captured "$STATE/usual.zip" \
         --judges "$JUDGES" --evaluations "$EVALUATIONS" --again "$AGAIN" \
-        --reference --referred "$STATE/references-h200.json" ${ROOMS:+--rooms "$ROOMS"} \
-        --limit-s 400 --sources "$STATE/sources" --phase $phase ;;
+        --reference --referred "$STATE/references-h200.json" ${rooms[@]+"${rooms[@]}"} \
+        --limit-s 400 --sources "$STATE/sources" --runs "$STATE/runs/usual" --phase $phase ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
-      rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase capture &&
-        rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase judge \
-          --judges "$JUDGES" ;;
+      rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase capture
+      rules rules-autotune-h200 "$(left)" "${both[@]}" --phase judge --judges "$JUDGES" ;;
     curve)
       rules rules-curve-h200 "$((seconds / 2))" --sample --phase capture --compile none \
-        --options default,channels_last,as_given --captured "$STATE/curve.zip" &&
-        rules rules-curve-h200 "$((seconds / 2))" --sample --phase judge --compile none \
-          --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
-          --stale 16 --roofline 0.95 --runs "$STATE/runs-curve" ${ROOMS:+--rooms "$ROOMS"} ;;
+        --options default,channels_last,as_given --captured "$STATE/curve.zip"
+      rules rules-curve-h200 "$(left)" --sample --phase judge --compile none \
+        --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
+        --stale 16 --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
     losses)
       : "${KBX:?name a checkout of KernelBench-X}"
       suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;
@@ -145,8 +170,9 @@ CHECK
 }
 
 begin_from_results
-(while sleep 5; do keep; done) &
-(while sleep 30; do pack; done) &
+# Whoever reads the output waits for all who could still write: these write none.
+(while sleep 5; do keep; done) >/dev/null 2>&1 &
+(while sleep 30; do pack; done) >/dev/null 2>&1 &
 trap 'kill %1 %2 2>/dev/null; keep; pack' EXIT
 while [ $# -gt 1 ]; do
   part "$1" "$2" || { [ "$1" = smoke ] && exit 1; }

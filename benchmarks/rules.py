@@ -34,6 +34,7 @@ from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
 from benchmarks.rules_packing import Packing
 from benchmarks.rules_remote import RemoteRules
+from benchmarks.rules_runs import put_aside
 from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
 from kernelsmith.evaluate.failure import lacks_memory
 from kernelsmith.propose.rules.families import Begun
@@ -44,6 +45,9 @@ _JUDGE_S = 20.0
 """What starting, or confirming at the end, may take beside the evaluations."""
 _WORTH_S = 40.0
 """What is left of a budget for which a run is still taken up."""
+_LANDING_S = 30.0
+"""What it takes to land what is under way when a run that is kept is interrupted."""
+_ALONE_ONLY = "needs the device alone"
 _BESIDE, _ALONE = 3, 8
 """Captures at a time: while tasks are judged, who need cores too; and before."""
 
@@ -65,6 +69,10 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--without", nargs="+", metavar="KEY", default=(),
         help="not these: what needs the device alone keeps all others waiting",
+    )  # fmt: skip
+    parser.add_argument(
+        "--anew", nargs="+", metavar="KEY", default=(),
+        help="these once more, though they have a record; it stays until there is another",
     )  # fmt: skip
     parser.add_argument(
         "--evaluations", type=int, default=5, metavar="N",
@@ -235,7 +243,8 @@ def jobs(
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "again": args.again, "compile": modes,
                 "stale": args.stale, "roofline": args.roofline, "seed": args.seed,
-                "seconds": max(5.0, limit_s - _JUDGE_S), "final": args.final,
+                "seconds": max(5.0, limit_s - _JUDGE_S - (_LANDING_S if args.runs else 0.0)),
+                "final": args.final,
                 "rivals": args.rivals,
                 "reference": args.reference and chosen.key not in referred,
                 "families": str(families) if kept else "", "seeds": seeds_of(chosen, how),
@@ -251,7 +260,10 @@ def jobs(
             if args.runs and found.get("said") in (NOT_NOW, "no answer"):
                 return for_later(found, whole=limit_s >= args.limit_s)
             if args.judges > 1 and lacked_memory(found):
-                if packing is not None and chosen.key not in put_off:
+                if args.runs:  # gone on with, it would find what it has found
+                    put_aside(args.runs / file_name(chosen.key))
+                alone = _ALONE_ONLY in json.dumps(found)  # as it will be at the end
+                if packing is not None and chosen.key not in put_off and not alone:
                     put_off.add(chosen.key)
                     packing.again(chosen)
                 return {"said": NOT_NOW, "message": "no memory beside others; --judges 1 has it"}
@@ -259,7 +271,10 @@ def jobs(
 
         return chosen.key, job
 
-    for chosen in tasks if packing is None else packing.in_order(tasks):
+    if packing is not None:
+        tasks = beside_others(tasks, packing) if args.judges > 1 else tasks
+        tasks = packing.in_order(tasks)
+    for chosen in tasks:
         waited += time.monotonic() - begun
         ledger.note_session(waited_s=round(waited, 1))
         yield job_of(chosen)
@@ -272,6 +287,15 @@ def packing_by(args: argparse.Namespace, how: Asking) -> Packing | None:
         return None
     rooms = json.loads(args.rooms.read_text())
     return Packing(rooms, most_large=args.large_at_once, until=how.until)
+
+
+def beside_others(tasks: Iterable[Chosen], packing: Packing) -> Iterator[Chosen]:
+    """Those that can be judged beside others at all."""
+    for each in tasks:
+        if packing.needs_all(each.key):
+            say(f"{each.key}: {_ALONE_ONLY}; --judges 1 has it")
+        else:
+            yield each
 
 
 def passed_in(references: Path | None) -> set[str]:
@@ -341,6 +365,8 @@ def main() -> None:
     args = parser.parse_args()
     usual = "rules-h200.json" if args.backend == "triton" else f"rules-{args.backend}.json"
     args.out = args.out or ROOT / "benchmarks" / "results" / usual
+    if args.rooms is not None and args.phase == "all":
+        parser.error("--rooms goes with --phase judge: all must be captured to be put in order")
     if args.final is None:
         args.final = 1 if args.effort == "glance" else 2
     if args.seeds:
@@ -350,7 +376,7 @@ def main() -> None:
     store = captured_by(args)
     if args.phase == "capture":
         there = set() if args.fresh or not args.out.is_file() else judged_in(args.out)
-        todo = [each for each in tasks if each.key not in there]
+        todo = [each for each in tasks if each.key not in there or each.key in args.anew]
         for _ in captures(todo, store, asking(args, modes, until=until, seeds=args.seeds)):
             pass
         _say_captured(store)
@@ -358,6 +384,7 @@ def main() -> None:
     if args.sources:
         args.sources.mkdir(parents=True, exist_ok=True)
     ledger = Ledger("rules", args, summarise)
+    ledger.anew(args.anew)
     if not args.show:
         ledger.note(evaluations=args.evaluations)
         if args.kernelbench:
@@ -375,6 +402,10 @@ def _judge(
     modes: tuple[str, ...], *, until: float,
 ) -> None:  # fmt: skip
     todo = [each for each in tasks if each.key not in ledger]
+    for key in args.anew if args.runs else ():
+        put_aside(args.runs / file_name(key))
+    if args.phase == "judge" and args.evaluations and not args.live:
+        _refuse_uncaptured(todo, store)
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         judges: Queue[RemoteRules] = Queue()
@@ -396,6 +427,19 @@ def _judge(
             made, limit_s=args.limit_s, at_once=args.judges, keys=keys,
             least_s=_WORTH_S if args.runs else None,
         )  # fmt: skip
+
+
+def _refuse_uncaptured(todo: list[Chosen], store: Store) -> None:
+    """See to it that there is something to judge, before judges are started."""
+    if (
+        todo
+        and not any(each.left_out for each in todo)
+        and not {t.key for t in todo} & store.keys()
+    ):
+        raise SystemExit(
+            f"none of {len(todo)} tasks is captured, or other rules have captured them: "
+            "--phase capture first"
+        )
 
 
 def _say_captured(store: Store) -> None:

@@ -49,6 +49,10 @@ class Packing:
         """What it takes, all of them at most."""
         return min(self._rooms.get(key, USUAL), self._of)
 
+    def needs_all(self, key: str) -> bool:
+        """Whether nobody can be judged beside it."""
+        return self.rooms(key) >= self._of
+
     def in_order(self, tasks: Iterable[Chosen]) -> Iterator[Chosen]:
         """Each of them once, when it fits, and whatever came back; who has one says ``done``."""
         waiting = sorted(tasks, key=lambda each: -max(LARGE - 1, self.rooms(each.key)))

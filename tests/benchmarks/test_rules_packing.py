@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from benchmarks.rules import beside_others
 from benchmarks.rules_packing import LARGE, OF_LARGE, Packing
 from benchmarks.rules_rooms import rooms_of
 from benchmarks.rules_tasks import Chosen
@@ -75,6 +76,13 @@ def test_what_needs_more_than_all_begins_when_nobody_else_is_there():
     assert begun(packing, tasks("b", "a")) == ["a"]
     packing.done("a")
     assert next(packing.in_order(tasks("b"))).key == "b"
+
+
+def test_what_nobody_can_be_beside_is_named_and_left_out(capsys):
+    packing = Packing({"a": 11, "b": 10, "c": 9}, most_large=2, of=10)
+    assert [each.key for each in beside_others(tasks("a", "b", "c"), packing)] == ["c"]
+    said = capsys.readouterr()
+    assert "a: needs the device alone; --judges 1 has it" in said.out + said.err
 
 
 def test_what_found_no_memory_is_begun_once_more_behind_the_rest():

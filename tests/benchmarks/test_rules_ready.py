@@ -80,6 +80,46 @@ def test_the_next_job_is_asked_for_when_the_last_is_on_disk(tmp_path):
     assert ledger.go_through([], limit_s=60.0, keys=["a", "b"])
 
 
+def test_what_is_judged_anew_keeps_its_record_until_there_is_another(tmp_path):
+    made = []
+    assert a_ledger(tmp_path).go_through([a_job("a", made), a_job("b", made)], limit_s=60.0)
+    again = a_ledger(tmp_path)
+    again.anew(["a"])
+    again.go_through([a_job("a", made, NOT_NOW), a_job("b", made)], limit_s=60.0)
+    assert made == ["a", "b", "a"]
+    assert json.loads((tmp_path / "out.json").read_text())["records"]["a"]["session"] == 0
+    again.go_through([a_job("a", made)], limit_s=60.0)
+    assert "a" in again
+    assert again.records["a"]["session"] == 1
+
+
+def test_who_finds_no_time_left_ends_the_wait_for_more(tmp_path):
+    asked, made = [], []
+
+    def coming():
+        for key in "abc":
+            asked.append(key)
+            yield a_job(key, made)
+
+    ledger = a_ledger(tmp_path, "--budget-s", "1")
+    assert not ledger.go_through(coming(), limit_s=60.0, at_once=2, keys=list("abc"))
+    assert len(asked) <= 2
+    assert made == []
+
+
+def test_nothing_is_judged_where_nothing_is_captured(tmp_path):
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "doubled.py").write_text(TASK)
+    words = ["--backend", "null", "--tasks", "tasks", "--out", "out.json", "--captured", "c.zip"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.rules", "--phase", "judge", *words],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "none of 1 tasks is captured" in done.stderr
+
+
 def test_a_judge_that_dies_again_and_again_ends_the_wait_for_more(tmp_path):
     made = []
     endless = (a_job(str(number), made, "died") for number in range(1000))
