@@ -19,7 +19,7 @@ from kernelsmith.bench.entrant import searching
 from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
 from kernelsmith.bench.numbers.findings import findings
 from kernelsmith.bench.output.tables import markdown
-from kernelsmith.bench.plan import chosen, differences, load
+from kernelsmith.bench.plan import chosen, differences, jobs_of, load
 from kernelsmith.bench.protocol import Ended, carried_out
 from kernelsmith.bench.record import Fault, Missing
 from kernelsmith.bench.suite import Absent
@@ -209,12 +209,36 @@ def test_money_ends_a_bench_and_more_of_it_goes_on(tmp_path):
     plan, out = a_plan(recording, max_usd=0.7), tmp_path / "out"
     ended = gone(plan, out)
     # 0.60 for the first; of what is left the second may spend 0.10 and no more
-    assert [len(each.points) for each in ended.results.records[:1]] == [STEPS]
+    assert [len(each.points) for each in ended.results.records] == [STEPS]
     assert sum(each.cost.usd for each in ended.results.records) <= 0.9
-    assert ended.unbegun >= 1
+    assert ended.unbegun == 2
     more = gone(replace(plan, max_usd=10.0), out)
-    assert len(more.results.records) == 3
     assert more.unbegun == 0
+    # whom the money cut short has gone on where it was: the limit changes no number
+    unlimited = gone(replace(plan, max_usd=None), tmp_path / "unlimited").results.records
+    assert [len(each.points) for each in more.results.records] == [STEPS] * 3
+    assert [each.best_step for each in more.results.records] == [
+        each.best_step for each in unlimited
+    ]
+
+
+def test_what_a_search_without_a_record_has_spent_counts_in_the_next_session(tmp_path):
+    recording = a_recording(tmp_path / "paid.jsonl", usd=0.10)
+    plan, out = a_plan(recording, max_usd=0.3), tmp_path / "out"
+    assert gone(plan, out).results.records == ()
+    seen = []
+    again = carried_out(plan, out, lambda status: seen.append(status.usd), suite=NullSuite())
+    assert again.unbegun == 3
+    assert min(seen) >= 0.3
+
+
+def test_searches_side_by_side_share_the_money(tmp_path):
+    recording = a_recording(tmp_path / "paid.jsonl", usd=0.10)
+    plan, out = a_plan(recording, max_usd=0.8, workers=3, samples=2), tmp_path / "out"
+    gone(plan, out)
+    jobs = jobs_of(plan, NullSuite(), chosen(plan, NullSuite())[0], out, gpu=False)
+    spent = sum(job.paid_usd for job in jobs)
+    assert 0.8 <= spent <= 0.8 + 3 * 0.10  # the last step of each may go beyond
 
 
 def test_a_session_that_is_over_begins_nothing_and_the_next_goes_on(tmp_path, recording):

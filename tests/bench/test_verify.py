@@ -10,12 +10,14 @@ from dataclasses import replace
 import pytest
 from bench_parts import NullSuite, a_plan, a_recording, quiet
 
+from kernelsmith.bench.final import Exam, Examiner, Finding
 from kernelsmith.bench.job import task_hash
 from kernelsmith.bench.ledger import RECORDS, read
 from kernelsmith.bench.protocol import carried_out
 from kernelsmith.bench.record import Beside
-from kernelsmith.bench.verify import Standing, held, verified
+from kernelsmith.bench.verify import Standing, held, task_of, verified
 from kernelsmith.cli.main import main
+from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.timing import Ratio
 
@@ -25,6 +27,17 @@ def out(tmp_path):
     recording = a_recording(tmp_path / "one.jsonl")
     carried_out(a_plan(recording, limit=2), tmp_path / "out", quiet, suite=NullSuite())
     return tmp_path / "out"
+
+
+def examined(results, record):
+    """A winner judged again, whatever was recorded."""
+    candidate = Candidate(backend="null", source=results.source_of(record))
+    examining = Examiner(Exam(backend="null")).examine(task_of(results, record), candidate, None)
+    return asyncio.run(examining)
+
+
+def an_evaluation(results, record):
+    return examined(results, record).evaluation
 
 
 def again(folder):
@@ -97,16 +110,38 @@ def test_speed_is_held_against_speed_on_the_same_device_only(out):
         device=Device(kind="cuda", name="another"),
         beside=(Beside(baseline="eager", device=Ratio(value=9.0, low=8.9, high=9.1)),),
     )
-    from kernelsmith.bench.final import Exam, Examiner
-    from kernelsmith.bench.verify import task_of
-    from kernelsmith.domain.candidate import Candidate
-
-    source = results.source_of(record)
-    candidate = Candidate(backend="null", source=source)
-    examining = Examiner(Exam(backend="null")).examine(task_of(results, record), candidate, None)
-    found = held(elsewhere, asyncio.run(examining))
+    found = held(elsewhere, examined(results, record))
     assert found.standing is Standing.PASSES
     assert found.said == "recorded on another (cuda)"
+
+
+def beside(**ratios):
+    return tuple(
+        Beside(baseline=name, device=Ratio(value=value, low=value * 0.99, high=value * 1.01))
+        for name, value in ratios.items()
+    )
+
+
+def test_speed_is_held_against_whatever_it_was_recorded_over(out):
+    results = read(out)
+    record = results.records[0]
+    examined = Finding(evaluation=an_evaluation(results, record), beside=beside(compile=1.2))
+    said = {was: held(replace(record, beside=beside(compile=was)), examined) for was in (1.2, 1.5)}
+    assert {was: each.standing for was, each in said.items()} == {
+        1.2: Standing.HOLDS, 1.5: Standing.SLOWER,
+    }  # fmt: skip
+    assert (said[1.5].baseline, said[1.5].was.value, said[1.5].now.value) == ("compile", 1.5, 1.2)
+    both = held(replace(record, beside=beside(compile=9.0, eager=1.9)), Finding(
+        evaluation=an_evaluation(results, record), beside=beside(eager=1.9)))  # fmt: skip
+    assert (both.baseline, both.standing) == ("eager", Standing.HOLDS)
+
+
+def test_a_baseline_that_cannot_be_measured_here_is_said(out):
+    change(out, beside=[{"baseline": "compile", "device": {"value": 2.0, "low": 1.9, "high": 2.1}}])
+    (found, _) = again(out)
+    assert (found.standing, found.baseline, found.now) == (Standing.PASSES, "compile", None)
+    assert found.said
+    assert "recorded on" not in found.said
 
 
 def verify(folder, *words):

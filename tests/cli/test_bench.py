@@ -18,6 +18,17 @@ gain = false
 final = 1
 """
 """One process pair for each candidate: the least that is still a measurement."""
+PRICED = """
+preset = "paper"
+seed = 7
+[proposer]
+kind = "llm"
+[[proposer.models]]
+name = "m"
+temperature = 0.9
+usd_per_million_in = 1.0
+usd_per_million_out = 2.0
+"""
 TASKS = ("gelu_bias", "rms_norm", "softmax")
 
 
@@ -160,6 +171,14 @@ def test_every_built_in_task_loads(capsys):
         (["compare", "one"], "kernelsmith bench compare A B"),
         (["show", "nowhere"], "no results at"),
         (["audit", "nowhere"], "no folder 'nowhere'"),
+        (["show", "here", "--level", "1"], "--level means nothing here: bench show takes --out"),
+        (["verify", "here", "--tests", "9"], "--tests means nothing here: bench verify takes"),
+        (["list", "builtin", "--limit", "9"], "--limit means nothing here: bench list takes"),
+        (["audit", "here", "--backend", "cpu"], "--backend means nothing here: bench audit"),
+        (["builtin", "--ratio", "call"], "it goes with show, compare, export"),
+        (["builtin", "--model", "m", "--max-usd", "9"], "needs the price of 'm'"),
+        (["builtin", "--proposer", "student"], "name it: --model FOLDER"),
+        (["builtin", "--model", "./nowhere"], "no such folder"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_one_line(words, said, tmp_path, monkeypatch, capsys):
@@ -198,3 +217,56 @@ def test_every_model_and_policy_is_an_entrant_of_its_own():
         "max-autotune",
     ]  # fmt: skip
     assert plan.baselines == ("eager", "compile", "graph")
+
+
+def a_file(tmp_path, text):
+    (tmp_path / "bench.toml").write_text(text)
+    return ["bench", "builtin", "--config", str(tmp_path / "bench.toml")]
+
+
+def planned(words):
+    from kernelsmith.cli.bench_run import plan_from
+
+    return plan_from("builtin", parser().parse_args(words))
+
+
+def test_whom_a_file_names_is_compared_and_its_preset_and_seed_count(tmp_path):
+    words = a_file(tmp_path, PRICED)
+    plan = planned(words)
+    assert [each.name for each in plan.entrants] == ["m"]
+    assert plan.entrants[0].proposer.models[0].temperature == 0.9
+    assert (plan.preset, plan.tests, plan.seed) == ("paper", 100, 7)
+    assert planned([*words, "--max-usd", "9", "--seed", "3"]).seed == 3
+    named = planned([*words, "--model", "m", "--proposer", "rules"])
+    assert [each.name for each in named.entrants] == ["rules", "m"]
+    assert named.entrants[1] == plan.entrants[0]
+    assert [each.name for each in planned([*words, "--entrant", "eager"]).entrants] == ["eager"]
+
+
+def test_without_a_file_the_rules_are_compared():
+    plan = planned(["bench", "builtin"])
+    assert [each.name for each in plan.entrants] == ["rules"]
+    assert (plan.preset, plan.seed, plan.workers) == ("", 0, 1)
+
+
+def test_a_model_in_a_folder_is_an_entrant(tmp_path):
+    pytest.importorskip("trl", reason="the extra train is not installed")
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "small" / "model.safetensors").write_bytes(b"weights")
+    folder = str(tmp_path / "small")
+    for words in (["--model", folder], ["--proposer", f"student:{folder}"]):
+        (entrant,) = planned(["bench", "builtin", *words]).entrants
+        assert (entrant.name, entrant.proposer.kind) == ("student:small", "student")
+        assert entrant.proposer.path == folder
+        assert entrant.proposer.weights
+
+
+def test_tasks_at_a_time_are_spread_over_devices(tmp_path):
+    from kernelsmith.bench.crew import LOCAL
+    from kernelsmith.bench.protocol import _crew
+
+    plan = planned(["bench", "builtin", "--devices", "0,1", "--jobs", "4"])
+    crew = _crew(plan, tmp_path, None, LOCAL, most=9)
+    assert [each._device for each in crew] == ["0", "1", "0", "1"]
+    assert len(_crew(plan, tmp_path, None, LOCAL, most=1)) == 1

@@ -109,7 +109,7 @@ def test_a_ratio_that_no_record_has_is_one_line(results, tmp_path, capsys):
     bare = written(tmp_path / "bare", records(compiled=False))
     said = refused(capsys, "compare", results, bare, "--baseline", "compile")
     assert f"{bare}: no record has a ratio over compile, device time" in said
-    assert "--ratio goes with show, compare and export" in refused(
+    assert "--ratio means nothing here: bench merge takes --json" in refused(
         capsys, "merge", str(tmp_path / "y"), results, bare, "--ratio", "call"
     )
 

@@ -7,6 +7,7 @@ import pytest
 from kernelsmith.cli.choices import MODEL, config_from, notes_on
 from kernelsmith.cli.main import parser
 from kernelsmith.cli.suite import fitting, share, tasks_in
+from kernelsmith.errors import UsageError
 from kernelsmith.run.config import Budget, ProposerSpec, RunConfig
 from kernelsmith.run.result import Result
 from kernelsmith.run.stopping import Stop
@@ -64,6 +65,40 @@ def test_models_share_an_endpoint_or_have_one_each():
     each = chosen(*names, "--base-url", one, "--base-url", two)[0].proposer.models
     assert [model.base_url for model in each] == [one, two]
     assert [model.base_url for model in chosen(*names)[0].proposer.models] == [None, None]
+
+
+PRICED = """
+preset = "paper"
+seed = 7
+[[proposer.models]]
+name = "m"
+base_url = "http://a:1/v1"
+temperature = 0.9
+usd_per_million_in = 1.0
+usd_per_million_out = 2.0
+[proposer]
+kind = "llm"
+"""
+"""A file as docs/running.md shows one; tables may come in any order."""
+
+
+def test_a_model_that_an_option_names_is_as_the_file_says(tmp_path):
+    (tmp_path / "run.toml").write_text(PRICED)
+    words = ("--config", str(tmp_path / "run.toml"), "--model", "m", "--model", "n")
+    one, other = chosen(*words)[0].proposer.models
+    assert (one.temperature, one.usd_per_million_out, one.base_url) == (0.9, 2.0, "http://a:1/v1")
+    assert (other.name, other.usd_per_million_out) == ("n", None)
+    (moved, _) = chosen(*words, "--base-url", "http://b:2/v1")[0].proposer.models
+    assert (moved.temperature, moved.base_url) == (0.9, "http://b:2/v1")
+
+
+def test_money_is_watched_only_where_it_can_be_counted(tmp_path):
+    (tmp_path / "run.toml").write_text(PRICED)
+    priced = chosen("--config", str(tmp_path / "run.toml"), "--budget-usd", "3")[0]
+    assert priced.budget.usd == 3.0
+    with pytest.raises(UsageError, match="needs the price of 'n'"):
+        chosen("--model", "n", "--budget-usd", "3")
+    assert chosen("--proposer", "rules", "--budget-usd", "3")[0].budget.usd == 3.0
 
 
 def test_every_limit_of_the_budget_has_an_option():

@@ -17,7 +17,8 @@ from kernelsmith.domain.codec import encode
 _LINE = 1 << 28
 """The longest answer; a record of hundreds of steps has some hundred kilobytes."""
 _ATTEMPTS = 2
-_LOCAL = "kernelsmith.bench.parts.worker"
+LOCAL = ("kernelsmith.bench.parts.worker",)
+"""A worker that judges on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class Answer:
     fatal: str = ""
     """Why no job can work here at all."""
     stopped: bool = False
+    unfinished_usd: float | None = None
+    """What its search has spent, where the bench's money has ended it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class Worker:
 
     def __init__(
         self, name: str, *, log: Path, device: str | None = None,
-        module: Sequence[str] = (_LOCAL,),
+        module: Sequence[str] = LOCAL,
     ) -> None:  # fmt: skip
         """Prepare a worker; its process starts with its first job.
 

@@ -46,8 +46,8 @@ def searching(spec: ProposerSpec, policy: str = "") -> Entrant:
     name = spec.kind
     if spec.kind == "llm":
         name = "+".join(model.name for model in spec.models)
-    elif spec.kind == "replay":
-        name = f"replay:{Path(spec.path or '').stem}"
+    elif spec.kind in ("replay", "student"):
+        name = f"{spec.kind}:{Path(spec.path or '').stem}"
     if policy not in ("", "evolve"):
         name = f"{name}/{policy}"
     return Entrant(name=_word(name), kind=SEARCH, proposer=spec, policy=policy)

@@ -38,9 +38,10 @@ from kernelsmith.run.journal import read
 from kernelsmith.run.loop import Run
 from kernelsmith.run.pool import LocalPool
 from kernelsmith.run.progress import Watch
-from kernelsmith.run.proposers import make_proposer, replayed
+from kernelsmith.run.proposers import Opens, make_proposer, replayed
 from kernelsmith.run.recorded import Recorded
 from kernelsmith.run.start import JOURNAL, Judges, resume, settings_of, start
+from kernelsmith.run.stopping import Stop
 
 WINNERS, RUN_FOLDERS = "winners", "runs"
 """Folders beside the file of records."""
@@ -70,6 +71,8 @@ class Job:
     exam: Exam
     home: str
     """The folder of the bench."""
+    grant_usd: float | None = None
+    """What the bench lets its search spend, over all sessions; whatever its own budget says."""
 
     @property
     def folder(self) -> Path:
@@ -77,18 +80,38 @@ class Job:
         runs = Path(self.home, RUN_FOLDERS, path_word(self.entrant))
         return runs.joinpath(*_parts(self.entry), f"seed{self.seed}-{task_hash(self.task)[:8]}")
 
+    @property
+    def paid_usd(self) -> float:
+        """What its search has spent in earlier sessions, as far as its journal says."""
+        if self.kind != SEARCH or not (self.folder / JOURNAL).is_file():
+            return 0.0
+        return cost_of(points_of(read(self.folder / JOURNAL).steps), 0.0).usd or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A search that the bench's money ended: it goes on from its journal when there is more."""
+
+    usd: float
+    """Spent on it so far."""
+
 
 class Workbench:
     """What a worker keeps open from one job to the next."""
 
-    def __init__(self, where: str = "local", place: Elsewhere | None = None) -> None:
+    def __init__(
+        self, where: str = "local", place: Elsewhere | None = None, *,
+        proposer_of: Opens = make_proposer,
+    ) -> None:  # fmt: skip
         """Nothing is open yet.
 
         Args:
             where: The evaluator's name, for the record.
             place: Who judges there; this machine where absent.
+            proposer_of: Opens who writes in a run's folder.
         """
         self.where, self._place = where, place
+        self.proposer_of = proposer_of
         self._pools: dict[tuple[object, ...], LocalPool] = {}
         self._examiners: dict[Exam, Examiner] = {}
         self._devices: dict[str, Device] = {}
@@ -156,7 +179,9 @@ class Workbench:
             await self._place.close()
 
 
-async def done(job: Job, bench: Workbench, watch: Watch | None = None) -> Record | None:
+async def done(
+    job: Job, bench: Workbench, watch: Watch | None = None
+) -> Record | Unfinished | None:
     """Do a job; none where someone asked for the end first.
 
     Raises:
@@ -176,12 +201,16 @@ async def done(job: Job, bench: Workbench, watch: Watch | None = None) -> Record
     return _record(job, finding, candidate, device=bench.device(job.exam.backend), cost=judged)
 
 
-async def _searched(job: Job, bench: Workbench, watch: Watch | None) -> Record | None:
+async def _searched(job: Job, bench: Workbench, watch: Watch | None) -> Record | Unfinished | None:
     config = replace(parse_config(job.config), evaluator=bench.where)
+    own = config.budget.usd
+    granted = job.grant_usd is not None and (own is None or job.grant_usd < own)
+    if granted:
+        config = replace(config, budget=replace(config.budget, usd=job.grant_usd))
     if config.proposer.kind == "replay":
         config = _one_recording(config, job)
     folder = job.folder
-    proposer = make_proposer(config, folder)
+    proposer = bench.proposer_of(config, folder)
     judges, device = bench.judges(config), bench.device(config.backend)
     run: Run
     if (folder / JOURNAL).is_file():
@@ -197,6 +226,8 @@ async def _searched(job: Job, bench: Workbench, watch: Watch | None) -> Record |
     result = await run.go()
     if result.stopped:
         return None
+    if granted and result.stop is Stop.USD:
+        return Unfinished(usd=result.usd or 0.0)
     best = None if result.best is None else result.best.candidate
     said = None
     if result.best is not None and result.confirmed and job.exam.effort == config.confirm_effort:

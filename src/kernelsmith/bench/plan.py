@@ -11,7 +11,7 @@ from kernelsmith.bench.compiled import MODES
 from kernelsmith.bench.entrant import FIXED, SEARCH, Entrant, distinct
 from kernelsmith.bench.final import Exam
 from kernelsmith.bench.job import Job
-from kernelsmith.bench.record import BASELINES, Rules
+from kernelsmith.bench.record import BASELINES, Record, Rules
 from kernelsmith.bench.suite import Absent, Entry, Suite, settled
 from kernelsmith.domain.codec import decode, encode
 from kernelsmith.errors import UsageError
@@ -268,7 +268,11 @@ def _rules(plan: Plan, config: RunConfig, entrant: Entrant) -> Rules:
         policy=config.search.policy if searches else "",
         early_stop=budget.stale_steps if searches else None,
         seconds=budget.seconds if searches else None,
+        tokens=budget.tokens if searches else None,
         usd=budget.usd if searches else None,
+        target=budget.target_speedup if searches else None,
+        concurrency=config.concurrency if searches else None,
+        search_effort=config.effort if searches else "",
         tests=plan.tests,
         effort=plan.effort,
         preset=plan.preset,
@@ -297,7 +301,9 @@ def refuse_unmatched(words: Sequence[str], ids: Sequence[str], where: str) -> No
             raise UsageError(f"no task of {where} is called {word!r}")
 
 
-def refuse_other_levels(words: Sequence[str], seen: Sequence[Entry | Absent], where: str) -> None:
+def refuse_other_levels(
+    words: Sequence[str], seen: Sequence[Entry | Absent | Record], where: str
+) -> None:
     """See to it that every word means a level.
 
     Raises:
@@ -310,7 +316,7 @@ def refuse_other_levels(words: Sequence[str], seen: Sequence[Entry | Absent], wh
             raise UsageError(f"no task of {where} is of level {word!r}; {known}")
 
 
-def is_of_level(each: Entry | Absent, words: Sequence[str]) -> bool:
+def is_of_level(each: Entry | Absent | Record, words: Sequence[str]) -> bool:
     """Whether a task is of a level that is named; without a word all are.
 
     What is absent may not say its level; it is listed rather than lost.

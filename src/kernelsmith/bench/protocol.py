@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from kernelsmith.bench.crew import Answer, Progress, Staff, Worker
+from kernelsmith.bench.crew import LOCAL, Answer, Progress, Staff, Worker
 from kernelsmith.bench.entrant import SEARCH
 from kernelsmith.bench.job import Job, task_hash
 from kernelsmith.bench.ledger import RECORDS, Ledger, Results, read
 from kernelsmith.bench.plan import Plan, chosen, jobs_of, names
 from kernelsmith.bench.record import Key, Missing, Record
 from kernelsmith.bench.suite import Suite, open_suite
-from kernelsmith.run.config import dump_config, parse_config
 
 LOG = "log"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -38,6 +37,9 @@ class Status:
     done: int = 0
     missing: int = 0
     spent_usd: float = 0.0
+    """On jobs that have a record."""
+    paid: dict[Key, float] = field(default_factory=dict)
+    """What searches have spent that have none, over all sessions."""
     begun: float = field(default_factory=time.monotonic)
     running: dict[Key, Progress | None] = field(default_factory=dict)
     last: Record | Missing | None = None
@@ -50,9 +52,8 @@ class Status:
 
     @property
     def usd(self) -> float:
-        """Spent, what is under way included."""
-        flying = sum(each.usd or 0.0 for each in self.running.values() if each is not None)
-        return self.spent_usd + flying
+        """Spent, what is under way or was given up included."""
+        return self.spent_usd + sum(self.paid.values())
 
     @property
     def eta_s(self) -> float | None:
@@ -72,14 +73,15 @@ class Ended:
     stopped: bool = False
     """Whether someone interrupted it."""
     unbegun: int = 0
-    """Jobs that were not begun because the money was spent or the time was over."""
+    """Jobs that were not begun, or not finished, because the money was spent or the time over."""
     fatal: str = ""
     """Why it was ended before its time: no job can work as things are."""
 
 
 def carried_out(
-    plan: Plan, folder: Path, show: Show, *, suite: Suite | None = None, staff: Staff | None = None
-) -> Ended:
+    plan: Plan, folder: Path, show: Show, *, suite: Suite | None = None,
+    staff: Staff | None = None, local: Sequence[str] = LOCAL,
+) -> Ended:  # fmt: skip
     """Do what a plan says that has not been done, and return everything that is known.
 
     Args:
@@ -88,6 +90,7 @@ def carried_out(
         show: Called after every change.
         suite: Instead of the one that the plan names.
         staff: Workers for the evaluators that the plan names, where it names some.
+        local: The module of a worker that judges on this machine, with its arguments.
 
     Raises:
         UsageError: The suite is not there, or the folder holds another bench.
@@ -111,22 +114,26 @@ def carried_out(
         done = {(record.key, record.task) for record in known.records}
         waiting = [job for job in jobs if (_key(job), task_hash(job.task)) not in done]
         status = Status(total=len(jobs), before=len(jobs) - len(waiting))
-        crew = _crew(plan, folder / LOG, staff, most=max(len(waiting), 1))
+        crew = _crew(plan, folder / LOG, staff, local, most=max(len(waiting), 1))
         bench = _Bench(plan, ledger, status, show, waiting, crew)
-        bench.status.spent_usd = sum(each.cost.usd or 0.0 for each in known.records)
+        status.spent_usd = sum(each.cost.usd or 0.0 for each in known.records)
+        status.paid |= {_key(job): paid for job in waiting if (paid := job.paid_usd)}
         asyncio.run(bench.go())
     return Ended(
         results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun, fatal=bench.fatal
     )
 
 
-def _crew(plan: Plan, log: Path, staff: Staff | None, *, most: int) -> list[Worker]:
-    """A worker per device, per evaluator, or as many as the plan says, and not more than jobs."""
+def _crew(
+    plan: Plan, log: Path, staff: Staff | None, local: Sequence[str], *, most: int
+) -> list[Worker]:
+    """A worker per device or evaluator, more where the plan says so, and not more than jobs."""
     if staff is None:
-        devices: tuple[str | None, ...] = plan.devices or (None,) * plan.workers
+        devices: tuple[str | None, ...] = plan.devices or (None,)
+        count = min(max(len(devices), plan.workers), most)
         return [
-            Worker(f"worker{number}", log=log, device=device)
-            for number, device in enumerate(devices[:most])
+            Worker(f"worker{n}", log=log, device=devices[n % len(devices)], module=local)
+            for n in range(count)
         ]
     count = min(max(len(staff.modules), plan.workers), most)
     return [
@@ -146,6 +153,8 @@ class _Bench:
         self.status = status
         self._waiting = deque(waiting)
         self._crew = crew
+        self._grants: dict[Key, float] = {}
+        """What each search under way may have spent in the end."""
         self._asked = 0
         self.stopped = False
         self.unbegun = 0
@@ -172,12 +181,18 @@ class _Bench:
 
             def note(progress: Progress, key: Key = key) -> None:
                 self.status.running[key] = progress
+                if progress.usd is not None:
+                    self.status.paid[key] = progress.usd
                 self._show(self.status)
 
             self._show(self.status)
+            before = self.status.paid.get(key, 0.0)
             answer = await worker.do(self._affordable(job), note)
             del self.status.running[key]
+            self._grants.pop(key, None)
             self._take(job, answer)
+            if answer.unfinished_usd is not None:
+                self._go_on_later(job, gained=answer.unfinished_usd > before)
             self._show(self.status)
 
     def _is_spent(self) -> bool:
@@ -188,14 +203,15 @@ class _Bench:
         return plan.max_usd is not None and status.usd >= plan.max_usd
 
     def _affordable(self, job: Job) -> Job:
-        """A search may spend what is left, and no more."""
+        """A search may spend what is left, and no more; searches side by side share it."""
         if self._plan.max_usd is None or job.kind != SEARCH:
             return job
-        config = parse_config(job.config)
-        left = self._plan.max_usd - self.status.usd
-        usd = min(left, config.budget.usd or left)
-        config = replace(config, budget=replace(config.budget, usd=usd))
-        return replace(job, config=dump_config(config))
+        key, paid = _key(job), self.status.paid
+        promised = sum(max(0.0, usd - paid.get(one, 0.0)) for one, usd in self._grants.items())
+        left = max(0.0, self._plan.max_usd - self.status.usd - promised)
+        idle = len(self._crew) - len(self.status.running) + 1
+        self._grants[key] = paid.get(key, 0.0) + left / idle
+        return replace(job, grant_usd=self._grants[key])
 
     def _take(self, job: Job, answer: Answer) -> None:
         status = self.status
@@ -203,6 +219,7 @@ class _Bench:
             self._ledger.append(answer.record)
             status.done += 1
             status.spent_usd += answer.record.cost.usd or 0.0
+            status.paid.pop(_key(job), None)
             status.last = answer.record
         elif answer.missing:
             missing = Missing(
@@ -214,8 +231,17 @@ class _Bench:
             status.last = missing
         elif answer.fatal:
             self.fatal = answer.fatal
+        elif answer.unfinished_usd is not None:
+            status.paid[_key(job)] = answer.unfinished_usd
         else:
             self.stopped = True
+
+    def _go_on_later(self, job: Job, *, gained: bool) -> None:
+        """Take a search up again with what others have left over, if it got anywhere."""
+        if gained:
+            self._waiting.appendleft(job)
+        else:
+            self.unbegun += 1
 
     def _stop(self) -> None:
         """First Ctrl-C: finish what is under way in the searches; second: do not; third: kill."""

@@ -159,7 +159,14 @@ class Rules:
     early_stop: int | None = None
     """The search ended after this many steps in a row without a new best."""
     seconds: float | None = None
+    tokens: int | None = None
     usd: float | None = None
+    target: float | None = None
+    """A speed-up at which the search ended."""
+    concurrency: int | None = None
+    """Steps in flight; none where nobody wrote it down."""
+    search_effort: str = ""
+    """How thoroughly each candidate of the search was judged."""
     tests: int = 0
     """Fresh process pairs that each winner was judged by at the end; 0: until the interval was
     narrow, see ``effort``."""

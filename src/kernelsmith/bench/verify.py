@@ -49,6 +49,8 @@ class Verified:
     standing: Standing
     was: Ratio | None = None
     now: Ratio | None = None
+    baseline: str = "eager"
+    """What both ratios are over."""
     said: str = ""
     """The verdict's message, or why there is none."""
     is_lost: bool = False
@@ -78,7 +80,7 @@ def verified(
         begin: Called before each.
         place: Who judges; this machine where absent.
     """
-    examiners: dict[str, Examiner] = {}
+    examiners: dict[tuple[str, str], Examiner] = {}
     runner = asyncio.Runner()
     run = _at_once if place is None else runner.run
     try:
@@ -89,10 +91,11 @@ def verified(
                 begin(record)
             try:
                 task, source = task_of(results, record), results.source_of(record)
-                if record.backend not in examiners:
-                    exam = Exam(backend=record.backend, effort=effort)
-                    examiners[record.backend] = Examiner(exam, place, here=_Here)
-                finding = run(_judged(examiners[record.backend], record, task, source))
+                which = record.backend, baseline_of(record)
+                if which not in examiners:
+                    exam = Exam(backend=record.backend, effort=effort, baselines=(which[1],))
+                    examiners[which] = Examiner(exam, place, here=_Here)
+                finding = run(_judged(examiners[which], record, task, source))
             except SmithError as error:
                 yield Verified(
                     key=record.key, standing=Standing.UNKNOWN, said=str(error),
@@ -127,24 +130,34 @@ def task_of(results: Results, record: Record) -> Task:
     return task
 
 
+def baseline_of(record: Record) -> str:
+    """What a winner is held against again: eager, or whatever else its speed was recorded over."""
+    timed = [each.baseline for each in record.beside if each.device is not None]
+    return "eager" if "eager" in timed or not timed else timed[0]
+
+
 def held(record: Record, finding: Finding) -> Verified:
     """Hold what was found against what was recorded."""
-    was = record.speedup()
-    evaluation = finding.evaluation
+    baseline = baseline_of(record)
+    was, evaluation = record.speedup(baseline), finding.evaluation
     if evaluation.verdict is not Verdict.PASSED:
         said = f"{evaluation.verdict.value}: {evaluation.message}"
-        return Verified(key=record.key, standing=Standing.FAILS, was=was, said=said)
-    timing = evaluation.timing
-    if timing is None or was is None or not _same(record.device, evaluation.device):
         return Verified(
-            key=record.key, standing=Standing.PASSES, was=was,
-            now=timing.speedup if timing else None,
-            said=f"recorded on {record.device}" if timing else "nothing is timed here",
-        )  # fmt: skip
-    now = timing.speedup
+            key=record.key, standing=Standing.FAILS, was=was, baseline=baseline, said=said
+        )
+    beside = next((each for each in finding.beside if each.baseline == baseline), None)
+    now = None if beside is None else beside.device
+    if now is None or was is None or not _same(record.device, evaluation.device):
+        why = "no speed was recorded" if was is None else f"recorded on {record.device}"
+        if now is None:
+            why = "nothing is timed here" if beside is None else beside.trouble
+        return Verified(
+            key=record.key, standing=Standing.PASSES, was=was, now=now, baseline=baseline, said=why
+        )
     slower = now.high < was.low
     return Verified(
         key=record.key, standing=Standing.SLOWER if slower else Standing.HOLDS, was=was, now=now,
+        baseline=baseline,
         said=f"by the judge {record.judge}, now {evaluation.judge}"
         if record.judge != evaluation.judge else "",
     )  # fmt: skip

@@ -7,9 +7,23 @@ from kernelsmith.cli.command import Command
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.settings import EFFORTS
 
-_VERBS = ("list", "show", "compare", "merge", "export", "verify", "audit")
 _FREE = ("resume", "json", "full", "jobs", "devices", "evaluator", "max_usd", "max_seconds")
 """What can be said anew when a bench is taken up: no number depends on it."""
+_TAKES = {
+    "list": ("only", "level", "json", "full"),
+    "show": ("out", "json", "full", "ratio", "baseline"),
+    "compare": ("out", "json", "ratio", "baseline"),
+    "merge": ("json",),
+    "export": ("ratio", "baseline"),
+    "verify": ("only", "level", "limit", "effort", "evaluator", "json"),
+    "audit": ("only", "level", "limit", "suite", "effort", "budget_seconds", "out", "json"),
+}
+"""What each verb listens to; all else means nothing to it, and is refused."""
+_WHY = {
+    ("audit", "evaluator"): "an audit runs what guards refuse, so it judges on this machine only",
+}
+_NO_BENCH = ("ratio", "suite")
+"""What a bench itself does not listen to."""
 _WHAT = """\
 a suite (builtin, aten, kernelbench:PATH, folder:PATH, ...), or one of:
 list SUITE, show RESULTS..., compare A B, merge INTO A B..., export RESULTS FOLDER, verify RESULTS,
@@ -46,12 +60,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _who(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--proposer", action="append", default=[], metavar="WHO",
-        help="rules, replay:PATH, or runs:FOLDER (recorded runs, an agent's for instance); "
-        "repeatable (rules, where no other entrant is named)",
+        help="rules, student:FOLDER (a model that training wrote), replay:PATH, or runs:FOLDER "
+        "(recorded runs, an agent's for instance); repeatable (whom --config names, else rules)",
     )  # fmt: skip
     group.add_argument(
-        "--model", action="append", default=[], metavar="NAME", help="a model; repeatable"
-    )
+        "--model", action="append", default=[], metavar="NAME",
+        help="a model, or the folder of one; repeatable; prices and the like from --config",
+    )  # fmt: skip
     group.add_argument(
         "--base-url", action="append", default=[], metavar="URL",
         help="its OpenAI-compatible endpoint: one for all models, or one each",
@@ -78,7 +93,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--samples", type=int, default=1, metavar="N", help="runs per task, a seed each (1)"
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed (0)")
+    group.add_argument("--seed", type=int, metavar="N", help="the first seed (0)")
     group.add_argument("--concurrency", type=int, metavar="N", help="steps in flight per run (4)")
 
 
@@ -108,7 +123,10 @@ def _judged(group: argparse._ArgumentGroup) -> None:
 
 
 def _limits(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--jobs", type=int, default=1, metavar="N", help="tasks at a time (1)")
+    group.add_argument(
+        "--jobs", type=int, metavar="N",
+        help="tasks at a time (1; one for each device or evaluator that is named)",
+    )  # fmt: skip
     group.add_argument(
         "--devices", metavar="LIST", help="a worker on each, such as 0,1,2 (the visible one)"
     )
@@ -140,11 +158,10 @@ def _run(args: argparse.Namespace) -> int:
             raise UsageError(f"--resume FOLDER says what to do; got {' '.join(words)}, too")
         _refuse_changes(args)
         return bench_run.resumed(args)
-    if args.ratio is not None and words[:1] not in (["show"], ["compare"], ["export"]):
-        raise UsageError("--ratio goes with show, compare and export")
     if not words:
         raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
-    if words[0] in _VERBS:
+    _refuse_unheard(words[0], args)
+    if words[0] in _TAKES:
         if words[0] == "list":
             return bench_list.listed(words[1:], args)
         done: int = getattr(bench_results, words[0])(words[1:], args)
@@ -154,16 +171,38 @@ def _run(args: argparse.Namespace) -> int:
     return bench_run.begun(words[0], args)
 
 
-def _refuse_changes(args: argparse.Namespace) -> None:
-    """A bench is gone on with as it was begun: see to it that nobody expects otherwise."""
+def _said(args: argparse.Namespace) -> list[str]:
+    """The options that were given."""
     usual = argparse.ArgumentParser()
     _arguments(usual)
-    for name, value in vars(usual.parse_args([])).items():
-        if name not in _FREE and getattr(args, name) != value:
+    return [name for name, value in vars(usual.parse_args([])).items()
+            if name != "what" and getattr(args, name) != value]  # fmt: skip
+
+
+def _refuse_changes(args: argparse.Namespace) -> None:
+    """A bench is gone on with as it was begun: see to it that nobody expects otherwise."""
+    for name in _said(args):
+        if name not in _FREE:
             raise UsageError(
-                f"--{name.replace('_', '-')} is as it was begun; with --resume only these can be "
-                f"given: {', '.join(f'--{each}' for each in _FREE).replace('_', '-')}"
+                f"{_option(name)} is as it was begun; with --resume only these can be given: "
+                f"{', '.join(map(_option, _FREE))}"
             )
+
+
+def _refuse_unheard(word: str, args: argparse.Namespace) -> None:
+    """See to it that nobody takes for done what is not listened to."""
+    for name in _said(args):
+        if word in _TAKES and name not in _TAKES[word]:
+            takes = ", ".join(map(_option, _TAKES[word]))
+            why = _WHY.get((word, name), f"bench {word} takes {takes}")
+            raise UsageError(f"{_option(name)} means nothing here: {why}")
+        if word not in _TAKES and name in _NO_BENCH:
+            verbs = ", ".join(verb for verb, takes in _TAKES.items() if name in takes)
+            raise UsageError(f"{_option(name)} means nothing to a bench; it goes with {verbs}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 COMMAND = Command(

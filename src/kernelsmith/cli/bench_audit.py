@@ -103,7 +103,10 @@ def _refuse_unmatched(kernels: Sequence[Published], folder: Path, args: argparse
 
 
 def _is_named(kernel: Published, word: str) -> bool:
-    return fnmatchcase(kernel.id, f"*{word}")
+    """Whether a word is a kernel's id or the end of it; 1 is not the end of 21."""
+    begins = "*" if word[:1].isalnum() else ""
+    wide = (f"{begins}[!0-9A-Za-z]{word}",) if begins else (f"*{word}",)
+    return any(fnmatchcase(kernel.id, each) for each in (word, *wide))
 
 
 def _chosen(kernels: Iterable[Published], args: argparse.Namespace) -> Iterator[Published]:

@@ -6,7 +6,8 @@ from kernelsmith.cli.elsewhere import elsewhere, is_cluster
 from kernelsmith.domain.device import Device
 from kernelsmith.errors import UsageError
 
-_WORKER = "kernelsmith.cli.bench_worker"
+WORKER = "kernelsmith.cli.bench_worker"
+"""The module that every worker of a bench runs."""
 _NO_GPU = ("cpu", "null")
 
 
@@ -30,6 +31,6 @@ def staff_for(plan: Plan) -> Staff | None:
         raise UsageError(f"timings on different devices do not compare: {said}")
     kinds = {each.kind for each in devices.values()} or {backend}
     return Staff(
-        modules=tuple((_WORKER, where, backend) for where in plan.evaluators),
+        modules=tuple((WORKER, where, backend) for where in plan.evaluators),
         gpu=not kinds & set(_NO_GPU),
     )

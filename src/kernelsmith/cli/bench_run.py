@@ -23,13 +23,20 @@ from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
 from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
 from kernelsmith.bench.record import Fault, Missing, Record
 from kernelsmith.bench.suite import open_suite, settled
-from kernelsmith.cli.bench_elsewhere import staff_for
+from kernelsmith.cli.bench_elsewhere import WORKER, staff_for
 from kernelsmith.cli.bench_results import say_corrupt
-from kernelsmith.cli.choices import config_from
+from kernelsmith.cli.choices import (
+    laid_out,
+    models_of,
+    names_folder,
+    refuse_unpriced,
+    student_in,
+    with_options,
+)
 from kernelsmith.cli.elsewhere import LOCAL
 from kernelsmith.cli.live import clock_of, is_live, short
 from kernelsmith.errors import UsageError
-from kernelsmith.run.config import ProposerSpec, RunConfig, dump_config
+from kernelsmith.run.config import ProposerSpec, dump_config, preset_of
 
 INTERRUPTED = 130
 _SAID = 200
@@ -50,7 +57,7 @@ def resumed(args: argparse.Namespace) -> int:
     changes: dict[str, object] = {"max_seconds": args.max_seconds}
     if args.max_usd is not None:
         changes["max_usd"] = args.max_usd
-    if args.jobs > 1:
+    if args.jobs is not None:
         changes["workers"] = args.jobs
     if args.devices:
         changes["devices"] = _words([args.devices])
@@ -65,55 +72,76 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
     Raises:
         UsageError: Some of it is unknown or contradicts the rest.
     """
-    whose = "llm" if args.model else "rules"
     where = args.evaluator[0] if args.evaluator else None
-    said = vars(args) | {"proposer": whose, "policy": None, "evaluator": where}
-    config = config_from(argparse.Namespace(**said))
+    said = vars(args) | {"policy": None, "evaluator": where}
+    config = with_options(laid_out(args), argparse.Namespace(**said))
+    entrants = tuple(_entrants(args, config.proposer))
+    if args.max_usd is not None or config.budget.usd is not None:
+        for each in entrants:
+            refuse_unpriced(each.proposer or ProposerSpec())
     evaluators = tuple(args.evaluator) or (config.evaluator,)
     config = replace(config, evaluator=LOCAL)  # who judges changes no number
     if args.early_stop is not None:
         config = replace(config, budget=replace(config.budget, stale_steps=args.early_stop))
     effort = args.effort or config.confirm_effort
-    tests = PAPER_TESTS if args.preset == "paper" and args.tests is None else args.tests or 0
+    preset = (preset_of(args.config) if args.config else "") or args.preset or ""
+    tests = PAPER_TESTS if preset == "paper" and args.tests is None else args.tests or 0
     return Plan(
         suite=settled(suite),
-        entrants=tuple(_entrants(args, config)),
+        entrants=entrants,
         config=dump_config(replace(config, proposer=ProposerSpec())),
-        samples=args.samples, seed=args.seed,
+        samples=args.samples, seed=config.seed,
         baselines=_words(args.baseline) or ("eager",),
-        tests=tests, effort=effort, preset=args.preset or "",
+        tests=tests, effort=effort, preset=preset,
         only=tuple(args.only), levels=tuple(args.level), limit=args.limit, sample=args.sample,
-        workers=args.jobs, devices=_words([args.devices] if args.devices else []),
+        workers=1 if args.jobs is None else args.jobs,
+        devices=_words([args.devices] if args.devices else []),
         evaluators=() if evaluators == (LOCAL,) else evaluators,
         max_usd=args.max_usd, max_seconds=args.max_seconds,
     )  # fmt: skip
 
 
-def _entrants(args: argparse.Namespace, config: RunConfig) -> Iterator[Entrant]:
+def _entrants(args: argparse.Namespace, laid: ProposerSpec) -> Iterator[Entrant]:
+    """Everyone who is named, else whom the file names, else the rules."""
     policies = args.policy or [""]
-    models = config.proposer.models if args.model else ()
+    models = models_of(args, laid)
     proposers = list(args.proposer)
     if not proposers and not models and not args.entrant:
-        proposers = ["rules"]
+        proposers = [laid.kind if args.config else "rules"]
     for word in proposers:
         kind, _, path = word.partition(":")
         if kind == "runs" and path:
             yield recorded(Path(path))
-        elif kind == "replay" and path:
-            spec = ProposerSpec(kind="replay", path=str(Path(path).resolve()))
+        elif word != "llm" or not models:  # else each of them, below
+            spec = _spec(word, laid)
             yield from (searching(spec, policy) for policy in policies)
-        elif word == "rules":
-            yield from (searching(ProposerSpec(kind="rules"), policy) for policy in policies)
-        elif word != "llm":
-            raise UsageError(
-                f"no proposer {word!r}; known are rules, replay:PATH, runs:FOLDER, and --model"
-            )
-        elif not models:
-            raise UsageError("--proposer llm needs a model: --model NAME")
     for model in models:
-        spec = ProposerSpec(kind="llm", models=(model,))
+        if names_folder(model.name) and model.base_url is None:
+            spec = student_in(model.name, laid)
+        else:
+            spec = ProposerSpec(kind="llm", models=(model,))
         yield from (searching(spec, policy) for policy in policies)
     yield from (fixed(name) for name in _words(args.entrant))
+
+
+def _spec(word: str, laid: ProposerSpec) -> ProposerSpec:
+    """Who is meant by a word, as the file says where it says more of them."""
+    kind, _, path = word.partition(":")
+    known = laid if laid.kind == kind else ProposerSpec()
+    if kind == "rules" and not path:
+        return ProposerSpec(kind="rules")
+    if kind == "llm" and not path:
+        if not known.models:
+            raise UsageError("--proposer llm needs a model: --model NAME")
+        return known
+    if kind == "replay" and (path or known.path):
+        return ProposerSpec(kind="replay", path=str(Path(path or str(known.path)).resolve()))
+    if kind == "student":
+        return student_in(path or known.path, laid)
+    raise UsageError(
+        f"no proposer {word!r}; known are rules, student:FOLDER, replay:PATH, runs:FOLDER, and "
+        "--model"
+    )
 
 
 def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
@@ -122,7 +150,7 @@ def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
         print(f"{plan.suite}: {names} -> {folder}", file=sys.stderr)
     staff = staff_for(plan)
     with _watching() as show:
-        ended = carried_out(plan, folder, show, staff=staff)
+        ended = carried_out(plan, folder, show, staff=staff, local=(WORKER,))
     return reported(ended, folder, args)
 
 
@@ -151,7 +179,8 @@ def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
     again = f"kernelsmith bench --resume {shlex.quote(str(folder))}"
     if ended.unbegun:
         said = "the money is spent, or the time is over"
-        print(f"{ended.unbegun} jobs were not begun: {said}; go on with: {again}", file=sys.stderr)
+        what = f"{ended.unbegun} jobs were not begun or not finished"
+        print(f"{what}: {said}; go on with: {again}", file=sys.stderr)
     if ended.stopped:
         print(f"stopped; go on with: {again}", file=sys.stderr)
         return INTERRUPTED

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelsmith.bench.ledger import Results
-from kernelsmith.bench.plan import names, refuse_unmatched
+from kernelsmith.bench.plan import is_of_level, names, refuse_other_levels, refuse_unmatched
 from kernelsmith.bench.record import Key, Record
 from kernelsmith.bench.verify import Standing, Verified, verified
 from kernelsmith.cli.elsewhere import elsewhere
@@ -29,7 +29,12 @@ def judged_again(results: Results, args: argparse.Namespace) -> int:
     if not records:
         raise UsageError("these results hold no winner to judge again")
     refuse_unmatched(args.only, [each.entry for each in records], "these results")
-    records = [each for each in records if names(args.only, each.entry)][: args.limit]
+    refuse_other_levels(args.level, records, "these results")
+    records = [
+        each for each in records if names(args.only, each.entry) and is_of_level(each, args.level)
+    ][: args.limit]
+    if not records:
+        raise UsageError("these results hold no winner that fits what was asked for")
     place = _place(args, records)
     wide = [max(map(len, column)) for column in zip(*(_who(r.key) for r in records), strict=True)]
     tell, found = progress(), list[Verified]()
@@ -62,6 +67,7 @@ def _line(each: Verified, wide: Sequence[int]) -> str:
     """One winner; why, where it does not hold."""
     parts = [f"{word:{width}}" for word, width in zip(_who(each.key), wide, strict=True)]
     parts += [f"{each.standing.value:7}", f"was {short(each.was)}", f"now {short(each.now)}"]
+    parts += [f"over {each.baseline}"] if each.baseline != "eager" else []
     if each.standing not in (Standing.HOLDS, Standing.PASSES) and each.said:
         parts.append(each.said)
     return "  ".join(parts)

@@ -28,25 +28,34 @@ def config_from(args: argparse.Namespace) -> RunConfig:
     Raises:
         UsageError: Some of it is unknown or contradicts the rest.
     """
+    config = laid_out(args)
+    config = with_options(replace(config, proposer=_proposer(args, config.proposer)), args)
+    if config.budget.usd is not None:
+        refuse_unpriced(config.proposer)
+    return within_recording(config)
+
+
+def laid_out(args: argparse.Namespace) -> RunConfig:
+    """The preset, and the file laid upon it."""
     config = preset(args.preset) if args.preset else RunConfig()
-    if args.config is not None:
-        config = load_config(args.config, config)
+    return config if args.config is None else load_config(args.config, config)
+
+
+def with_options(config: RunConfig, args: argparse.Namespace) -> RunConfig:
+    """What options say of everything but who writes."""
     if args.evaluator is not None:
         config = replace(config, evaluator=args.evaluator)
     if args.backend != "auto" or args.config is None:
         config = replace(config, backend=_backend(args.backend, config.evaluator))
-    proposer = _proposer(args, config.proposer)
     search = replace(config.search, policy=args.policy) if args.policy else config.search
-    config = replace(
-        config, proposer=proposer, search=search, budget=budget_from(args, config.budget)
-    )
+    config = replace(config, search=search, budget=budget_from(args, config.budget))
     if args.concurrency is not None:
         config = replace(config, concurrency=args.concurrency)
     if args.seed is not None:
         config = replace(config, seed=args.seed)
     if getattr(args, "fresh_captures", False):
         config = replace(config, keep_captures=False)
-    return within_recording(config)
+    return config
 
 
 def budget_from(args: argparse.Namespace, budget: Budget) -> Budget:
@@ -96,7 +105,7 @@ def _proposer(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
         return _student(args, spec)
     if getattr(args, "adapt", False):
         raise UsageError("--adapt changes a model's weights; name its folder: --model FOLDER")
-    models = _models(args)
+    models = models_of(args, spec)
     if kind == "auto":
         if not models and args.config is None and os.environ.get(MODEL):
             models = (ModelConfig(name=os.environ[MODEL]),)
@@ -119,29 +128,40 @@ def _names_folder(args: argparse.Namespace, spec: ProposerSpec) -> bool:
         names = [os.environ[MODEL]]
     if not names:
         return spec.kind == "student"
-    paths = [name.startswith((".", "/", "~")) or Path(name).is_dir() for name in names]
-    return any(paths) and not args.base_url
+    return any(map(names_folder, names)) and not args.base_url
+
+
+def names_folder(name: str) -> bool:
+    """Whether a model's name is a folder's."""
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
 
 
 def _student(args: argparse.Namespace, spec: ProposerSpec) -> ProposerSpec:
     """A model in a folder, as the options or the file name it."""
-    from kernelsmith.cli.extra import needs_train
-    from kernelsmith.training.serve.folder import described
-
     if args.base_url:
         raise UsageError("--base-url is the endpoint of a model; a student is served from here")
     if len(args.model) > 1:
         raise UsageError(f"a model in a folder is asked alone; got {len(args.model)} models")
-    known = spec if spec.kind == "student" else ProposerSpec()
-    [folder] = args.model or [known.path or os.environ.get(MODEL)]
+    known = spec.path if spec.kind == "student" else None
+    [folder] = args.model or [known or os.environ.get(MODEL)]
+    return student_in(folder, spec, adapt=_ADAPT_EVERY if args.adapt else None)
+
+
+def student_in(folder: str | None, spec: ProposerSpec, *, adapt: int | None = None) -> ProposerSpec:
+    """The model in a folder; what a file says of a student stays."""
+    from kernelsmith.cli.extra import needs_train
+    from kernelsmith.training.serve.folder import described
+
     if folder is None:
         raise UsageError("the proposer 'student' is a model in a folder; name it: --model FOLDER")
-    adapt = known.adapt or (_ADAPT_EVERY if args.adapt else None)
+    known = spec if spec.kind == "student" else ProposerSpec()
+    adapt = known.adapt or adapt
     with needs_train("a model in a folder", "transformers", "peft", "openai"):
         return described(replace(known, kind="student", path=folder, adapt=adapt))
 
 
-def _models(args: argparse.Namespace) -> tuple[ModelConfig, ...]:
+def models_of(args: argparse.Namespace, spec: ProposerSpec) -> tuple[ModelConfig, ...]:
+    """The models that options name; what a file says of one of that name stays."""
     names, urls = args.model, args.base_url
     if urls and not names:
         raise UsageError("--base-url is the endpoint of a model; name it: --model NAME")
@@ -150,8 +170,27 @@ def _models(args: argparse.Namespace) -> tuple[ModelConfig, ...]:
             f"one --base-url for all models or one for each; got {len(urls)} for {len(names)}"
         )
     each = urls if len(urls) == len(names) else urls * len(names) or [None] * len(names)
-    models = [ModelConfig(name=n, base_url=url) for n, url in zip(names, each, strict=True)]
+    known = {model.name: model for model in spec.models}
+    models = [known.get(name, ModelConfig(name=name)) for name in names]
+    models = [
+        model if url is None else replace(model, base_url=url)
+        for model, url in zip(models, each, strict=True)
+    ]
     return checked(models) if models else ()
+
+
+def refuse_unpriced(spec: ProposerSpec) -> None:
+    """See to it that money that is to be watched can be counted.
+
+    Raises:
+        UsageError: A model has no price.
+    """
+    for each in spec.models if spec.kind == "llm" else ():
+        if each.usd(input_tokens=0, output_tokens=0) is None:
+            raise UsageError(
+                f"a budget of money needs the price of {each.name!r}: usd_per_million_in and "
+                "usd_per_million_out beside its name, in a file: --config FILE"
+            )
 
 
 def within_recording(config: RunConfig) -> RunConfig:

@@ -17,7 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from kernelsmith.cli.choices import budget_from, within_recording
+    from kernelsmith.cli.choices import budget_from, refuse_unpriced, within_recording
     from kernelsmith.cli.ending import report
     from kernelsmith.cli.runs import folder_of, read_run
     from kernelsmith.cli.session import resumed
@@ -26,6 +26,8 @@ def _run(args: argparse.Namespace) -> int:
     recorded = read_run(folder)
     config = recorded.config
     config = within_recording(replace(config, budget=budget_from(args, config.budget)))
+    if args.budget_usd is not None:
+        refuse_unpriced(config.proposer)
     if args.evaluator is not None:
         config = replace(config, evaluator=args.evaluator)
     return report(resumed(folder, config, recorded.header.task), as_json=args.json)

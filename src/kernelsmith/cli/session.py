@@ -75,7 +75,7 @@ def optimized(task: Task, folder: Path, config: RunConfig) -> Ended:
         f"{task.name} on {config.backend}, {config.search.policy} with {_who(config)} -> {folder}"
     )
     place = elsewhere(config.evaluator, config.backend)
-    proposer = _proposer(config, folder)
+    proposer = proposer_for(config, folder)
     return _session(
         task, folder, config, title,
         lambda watch: start(
@@ -93,7 +93,7 @@ def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
         _refuse_other_device(folder, place.device)
     elif config.backend != "null":
         _refuse_other_device(folder, device_of(config.backend))
-    proposer = _proposer(config, folder)
+    proposer = proposer_for(config, folder)
     return _session(
         task, folder, config, f"{task.name} on {config.backend}, resumed -> {folder}",
         lambda watch: resume(
@@ -104,7 +104,7 @@ def resumed(folder: Path, config: RunConfig, task: Task) -> Ended:
     )  # fmt: skip
 
 
-def _proposer(config: RunConfig, folder: Path) -> Proposer:
+def proposer_for(config: RunConfig, folder: Path) -> Proposer:
     """Whoever writes candidates; a student is opened here, since ``run`` knows no training."""
     if config.proposer.kind != "student":
         return make_proposer(config, folder)

@@ -171,6 +171,15 @@ def parse_config(text: str, base: RunConfig | None = None) -> RunConfig:
     return laid_upon(preset(named) if named is not None else start, table)
 
 
+def preset_of(path: Path) -> str:
+    """The preset that a file names, which goes before an option's; empty where it names none."""
+    try:
+        named = tomllib.loads(path.read_text()).get("preset", "")
+    except (OSError, tomllib.TOMLDecodeError):  # whoever loads it says so
+        return ""
+    return named if isinstance(named, str) else ""
+
+
 def load_config(path: Path, base: RunConfig | None = None) -> RunConfig:
     """Read a TOML file, or say in one line what is wrong with it."""
     try:

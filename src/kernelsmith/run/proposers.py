@@ -18,6 +18,8 @@ _HEAVY = {
     "rules": "kernelsmith.propose.rules.proposer:RulesProposer",
 }
 _FEW_STEPS = 12
+Opens = Callable[[RunConfig, Path], Proposer]
+"""Opens who writes for the run in a folder."""
 MAILBOX = "agent"
 """Where, in a run's folder, briefs for an agent and its replies lie."""
 
@@ -37,7 +39,7 @@ def make_proposer(config: RunConfig, folder: Path) -> Proposer:
         assert spec.path is not None
         return replayed(Path(spec.path))
     if spec.kind == "student":  # training opens it, and training imports this package
-        raise UsageError("a model in a folder is asked by kernelsmith optimize and resume only")
+        raise UsageError("a model in a folder is asked from kernelsmith's command line only")
     hurried = not asks_compiler(config)
     found = capturing(config, folder)
     return _loaded("rules")(

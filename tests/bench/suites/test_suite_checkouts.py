@@ -29,12 +29,11 @@ def test_all_250_tasks_of_kernelbench_load_but_those_that_are_listed():
     levels = [f"kernelbench/level{level}/" for level in (1, 2, 3)]
     every = {f"{levels[0]}{n}" for n in range(1, 101)} | {f"{levels[1]}{n}" for n in range(1, 101)}
     every |= {f"{levels[2]}{n}" for n in range(1, 51)}
-    gone = {f"{levels[2]}35"}
+    gone = set()
     if importlib.util.find_spec("einops") is None:
-        gone |= {f"{levels[2]}48", f"{levels[2]}49"}
+        gone = {f"{levels[2]}48", f"{levels[2]}49"}
     assert every - loaded == gone
     assert every & set(absent) == gone
-    assert "two calls differ" in absent[f"{levels[2]}35"]
 
 
 @pytest.mark.slow

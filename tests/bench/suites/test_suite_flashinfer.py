@@ -121,3 +121,16 @@ def test_workloads_without_a_definition_and_broken_definitions_are_named(put, tm
     found = opened(tmp_path)
     assert "no definition" in found["flashinfer/elsewhere"].reason
     assert isinstance(found["flashinfer/b"], Absent)
+
+
+def test_broken_lines_of_workloads_are_named_and_the_others_are_read(put, tmp_path):
+    put("definitions/gather/rows_h8.json", a_definition())
+    stored(tmp_path / "blob/rows.safetensors", [1, 0, 2])
+    lines = [a_workload(), a_workload()[:40], "", '{"definition": "rows_h8"}']
+    put("workloads/gather/rows_h8.jsonl", "\n".join(lines) + "\n")
+    put("workloads/gather/far.jsonl", "version https://git-lfs.github.com/spec/v1\noid x\nsize 9\n")
+    found = opened(tmp_path)
+    assert not isinstance(found["flashinfer/rows_h8"], Absent)
+    said = found["flashinfer/workloads/gather/rows_h8.jsonl"].reason
+    assert said == "lines 2, 4 are no workloads"
+    assert "git lfs pull" in found["flashinfer/workloads/gather/far.jsonl"].reason

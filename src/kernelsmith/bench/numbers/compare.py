@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kernelsmith.bench.numbers.allowed import apart
 from kernelsmith.bench.numbers.metrics import (
     GROUPINGS,
     Common,
@@ -318,6 +319,8 @@ def _said(common: Common, names: tuple[str, str]) -> str:
     seeds = [len(common.systems[name]) for name in names]
     if seeds[0] != seeds[1]:
         parts.append(f"{seeds[0]} records against {seeds[1]}: seeds differ in number")
+    if rules := apart(*(common.systems[name] for name in names)):
+        parts.append(f"they were not allowed the same: {rules}")
     return "; ".join(parts)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelsmith import __version__
+from kernelsmith.bench.numbers.allowed import allowed
 from kernelsmith.bench.numbers.compare import Contrast, every_pair
 from kernelsmith.bench.numbers.curves import (
     Curve,
@@ -94,6 +95,8 @@ class Findings:
     missing: tuple[Missing, ...]
     records: Mapping[str, tuple[Record, ...]]
     """On the common tasks, by system."""
+    allowed: Mapping[str, str]
+    """By system, the rules that its records were made by, in words."""
     devices: tuple[str, ...]
     versions: tuple[tuple[str, str], ...]
     judges: tuple[str, ...]
@@ -146,6 +149,7 @@ def findings(
         across=across(records, measure=chosen),
         missing=tuple(sorted(missing, key=lambda each: (natural(each.entry), each.key))),
         records=kept,
+        allowed={name: allowed(own) for name, own in every.items()},
         devices=tuple(sorted({str(record.device) for record in records})),
         versions=tuple(sorted({
             pair for record in records for pair in (*record.device.versions, *record.versions)

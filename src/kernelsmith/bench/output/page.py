@@ -212,7 +212,8 @@ def _untimed(record: Record, measure: Measure) -> str:
 
 
 def _measured(found: Findings) -> Markup:
-    rows = [("device", each) for each in found.devices]
+    rows = [*found.allowed.items()]
+    rows += [("device", each) for each in found.devices]
     rows += [("judge", each) for each in found.judges]
     rows += [(name, version) for name, version in found.versions]
     said = (

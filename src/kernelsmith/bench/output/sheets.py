@@ -61,6 +61,7 @@ def sheets(found: Findings) -> list[Sheet]:
 def _overall(name: str, summaries: Sequence[Summary], found: Findings) -> Sheet:
     notes = [found.said] if found.said else []
     if name == str(found.measure):
+        notes += [f"{system}: {rules}" for system, rules in found.allowed.items()]
         notes += [f"over {baseline}: nobody could be timed: {why}"
                   for baseline, why in found.untimed.items()]  # fmt: skip
     for each in summaries:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from kernelsmith.bench.job import Job, Workbench, done
+from kernelsmith.bench.job import Job, Unfinished, Workbench, done
 from kernelsmith.bench.ledger import written
 from kernelsmith.bench.record import Fault
 from kernelsmith.domain.codec import decode
@@ -66,6 +66,9 @@ async def _serve(answers: TextIO, bench: Workbench) -> None:
                 if record is None:
                     _say(answers, {"stopped": True})
                     return
+                if isinstance(record, Unfinished):
+                    _say(answers, {"unfinished_usd": record.usd})
+                    continue
                 _say(answers, {"record": written(record)})
     finally:
         await bench.close()

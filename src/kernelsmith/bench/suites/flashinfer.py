@@ -23,6 +23,8 @@ from kernelsmith.evaluate.tasks import read_source
 _EMBED_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 30
 _SMALL_BYTES = 8 << 20
+_NAMED = 5
+"""Broken lines of a file that are named."""
 _HELD_OUT = 4
 _WIDTHS = {
     "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2,
@@ -109,7 +111,7 @@ class FlashInfer:
             )
 
     def _workloads(self) -> tuple[dict[str, list[dict[str, Any]]], list[Absent]]:
-        """Every workload by definition, each once, and the files of them that cannot be read.
+        """Every workload by definition, each once, and the files and lines that cannot be read.
 
         Results of solutions are not read.
         """
@@ -117,20 +119,25 @@ class FlashInfer:
         unread = []
         for folder in ("workloads", "traces"):
             for path in sorted((self._root / folder).rglob("*.jsonl")):
+                inside = path.relative_to(self._root).as_posix().replace(" ", "_")
+                broken = []
                 try:
                     lines = read_source(path, "workload").splitlines()
                 except UsageError as error:
-                    inside = path.relative_to(self._root).as_posix().replace(" ", "_")
                     unread.append(Absent(id=f"{self.name}/{inside}", reason=str(error)))
                     continue
-                for line in lines:
+                for number, line in enumerate(lines, start=1):
                     try:
                         said = json.loads(line)
                         workload, name = said["workload"], str(said["definition"])
                         key = json.dumps([workload.get("axes"), workload.get("inputs")])
                     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+                        broken += [number] if line.strip() else []
                         continue
                     found.setdefault(name, {})[key] = workload
+                if broken:
+                    reason = _broken(lines, broken)
+                    unread.append(Absent(id=f"{self.name}/{inside}", reason=reason))
         return {name: list(each.values()) for name, each in found.items()}, unread
 
     def _entry(
@@ -229,6 +236,18 @@ class FlashInfer:
             raise _Unusable(f"{key} is {len(raw)} bytes of a trace, too many for a task's text")
         text = base64.b64encode(zlib.compress(raw, 9)).decode()
         return f"_stored({text!r}, torch.{dtype}, {tuple(shape)})"
+
+
+def _broken(lines: list[str], numbers: list[int]) -> str:
+    """What is wrong with the lines of a file of workloads that cannot be read."""
+    if lines[0].startswith("version https://git-lfs"):
+        return "is a pointer of Git LFS, not the file: git lfs pull"
+    few = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    lone = len(numbers) == 1
+    return (
+        f"line{'' if lone else 's'} {few}{more} {'is no workload' if lone else 'are no workloads'}"
+    )
 
 
 def _shape(names: list[str | int], axes: dict[str, int]) -> list[int]:
