@@ -43,7 +43,7 @@ from kernelsmith.run.config import RunConfig
 
 _JUDGE_S = 20.0
 """What starting, or confirming at the end, may take beside the evaluations."""
-_WORTH_S = 40.0
+_WORTH_S = 70.0
 """What is left of a budget for which a run is still taken up."""
 _LANDING_S = 30.0
 """What it takes to land what is under way when a run that is kept is interrupted."""
