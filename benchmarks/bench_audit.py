@@ -15,7 +15,7 @@ from kernelsmith.evaluate.backend import load_backend
 
 _KEPT = (
     "id", "task", "language", "opinion", "verdict", "claim", "claimed_on", "own_kernel", "labels",
-    "sha256",
+    "sha256", "judge",
 )  # fmt: skip
 
 

@@ -264,6 +264,27 @@ def test_a_recording_for_each_task_is_found_by_its_name(tmp_path, recording):
     assert again[0].speedup() == read(tmp_path / "first").records[0].speedup()
 
 
+def test_a_recording_is_found_by_its_place_whatever_the_first_seed(tmp_path, recording):
+    gone(a_plan(recording, samples=2), tmp_path / "first")
+    plan = a_plan(tmp_path / "first" / "runs", samples=2, seed=5)
+    ended = gone(plan, tmp_path / "second")
+    assert sorted(record.seed for record in ended.results.records) == [5, 5, 5, 6, 6, 6]
+
+
+def test_a_bench_is_not_gone_on_with_on_another_device(tmp_path, recording):
+    plan, out = a_plan(recording, limit=1), tmp_path / "out"
+    gone(plan, out)
+    records = out / RECORDS
+    records.write_text(
+        records.read_text().replace('"name": "simulated clock"', '"name": "another"')
+    )
+    assert {record.device.name for record in read(out).records} == {"another"}
+    (out / "bench.json").unlink()
+    ended = gone(replace(plan, limit=None), out)
+    assert "begun on 'another', and this is" in ended.fatal
+    assert len(ended.results.records) == 1
+
+
 def test_runs_made_elsewhere_are_judged_and_recorded(tmp_path, recording):
     from kernelsmith.bench.entrant import recorded
 

@@ -118,6 +118,24 @@ def test_what_could_not_be_judged_is_tried_again_and_what_was_is_not(tmp_path, c
     assert lines(tmp_path) == written
 
 
+def test_an_audit_whose_time_is_over_says_how_many_it_did_not_look_at(audit, tmp_path, capsys):
+    words = ["bench", "audit", str(tmp_path / "kernels"), "--out", str(tmp_path / "cut")]
+    assert main([*words, "--budget-seconds", "1e-9", "--json"]) == 2
+    said = capsys.readouterr()
+    body = json.loads(said.out)
+    assert (body["kernels"], body["not_looked_at"]) == ([], 2)
+    assert "--budget-seconds 1e-09" in body["command"]
+    assert "2 were not looked at" in said.err
+
+
+def test_one_is_not_taken_for_eleven(audit, tmp_path, capsys):
+    (tmp_path / "kernels" / "level_1_problem_11.py").write_text(CUDA)
+    words = ["bench", "audit", str(tmp_path / "kernels"), "--out", str(tmp_path / "few"), "--json"]
+    for word, count in (("1.py", 1), ("problem_1*", 2), ("level_1_problem_2.py", 1)):
+        assert main([*words, "--only", word]) == 2
+        assert len(json.loads(capsys.readouterr().out)["kernels"]) == count
+
+
 def test_what_cannot_be_read_is_named_and_the_rest_is_audited(audit, tmp_path, monkeypatch):
     monkeypatch.setattr("kernelsmith.bench.published.folder._SIZE", 1 << 20)
     kernels = tmp_path / "kernels"

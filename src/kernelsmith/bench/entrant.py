@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from kernelsmith.errors import UsageError
@@ -83,18 +84,21 @@ def distinct(entrants: Sequence[Entrant]) -> tuple[Entrant, ...]:
     return tuple(entrants)
 
 
-def run_for(folder: Path, task: str, seed: int) -> Path | None:
-    """The recorded run of one task: a folder of its name, or a journal that says so.
+def run_for(folder: Path, task: str, number: int) -> Path | None:
+    """The recorded run of one task; several are taken in the order of their names, one a sample."""
+    found = _runs_in(folder).get(task, ())
+    return found[number] if number < len(found) else None
 
-    Several are taken in the order of their names, one per seed.
-    """
+
+@cache
+def _runs_in(folder: Path) -> dict[str, list[Path]]:
+    """Runs by the name of their task; read once, since a bench asks for every task."""
     from kernelsmith.run.journal import read
 
-    found = []
+    found: dict[str, list[Path]] = {}
     for journal in sorted(folder.rglob(JOURNAL)):
-        if read(journal).header.task.name == task:
-            found.append(journal.parent)
-    return found[seed] if seed < len(found) else None
+        found.setdefault(read(journal).header.task.name, []).append(journal.parent)
+    return found
 
 
 def _word(name: str) -> str:

@@ -28,7 +28,7 @@ from kernelsmith.domain.codec import dumps
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.task import Task
-from kernelsmith.errors import UsageError
+from kernelsmith.errors import BackendUnavailable, UsageError
 from kernelsmith.evaluate.backend import load_backend
 from kernelsmith.evaluate.evaluator import Elsewhere
 from kernelsmith.evaluate.harness import JUDGE
@@ -65,6 +65,10 @@ class Job:
     note: str = ""
     task: Task
     seed: int = 0
+    sample: int = 0
+    """Which of the runs per task it is, whatever its seed."""
+    device: str = ""
+    """On which one the bench's other records were made, by name; empty where there are none."""
     config: str = ""
     """The run's configuration, TOML; for a search."""
     rules: Rules
@@ -187,8 +191,13 @@ async def done(
     Raises:
         UsageError: The task cannot be judged, or the entrant cannot work on it.
         EvaluationLost: Our machinery failed.
-        BackendUnavailable: The backend does not work here.
+        BackendUnavailable: The backend does not work here, or judges on another device.
     """
+    if job.device and (here := bench.device(job.exam.backend).name) != job.device:
+        raise BackendUnavailable(
+            f"this bench was begun on {job.device!r}, and this is {here!r}: their timings do not "
+            "compare; use another --out, and kernelsmith bench merge"
+        )
     if job.kind == SEARCH:
         return await _searched(job, bench, watch)
     if job.kind == RUNS:
@@ -249,7 +258,7 @@ def _refuse_other_device(folder: Path, device: Device) -> None:
 
 async def _from_runs(job: Job, bench: Workbench) -> Record:
     """A record of a run that was made elsewhere; its winner is judged here."""
-    folder = run_for(Path(job.runs), job.task.name, job.seed)
+    folder = run_for(Path(job.runs), job.task.name, job.sample)
     if folder is None:
         raise UsageError(f"no recorded run of {job.task.name!r} for seed {job.seed} in {job.runs}")
     recorded = read(folder / JOURNAL)
@@ -368,7 +377,7 @@ def _one_recording(config: RunConfig, job: Job) -> RunConfig:
     """The recording that belongs to the task; it cannot give more steps than it holds."""
     path = Path(config.proposer.path or "")
     if path.is_dir() and not (path / JOURNAL).is_file():
-        found = run_for(path, job.task.name, job.seed)
+        found = run_for(path, job.task.name, job.sample)
         if found is None:
             raise UsageError(f"no recording of {job.task.name!r} for seed {job.seed} in {path}")
         path = found

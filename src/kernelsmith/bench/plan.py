@@ -248,8 +248,8 @@ def jobs_of(
                     entrant=entrant.name, kind=entrant.kind, runs=entrant.runs, entry=entry.id,
                     suite=suite.name, level=entry.level, category=entry.category,
                     family=entry.family, dtype=entry.dtype, note=entry.note, task=task,
-                    seed=seed, config=dump_config(own), rules=_rules(plan, own, entrant),
-                    exam=exam, home=str(home.resolve()),
+                    seed=seed, sample=number, config=dump_config(own),
+                    rules=_rules(plan, own, entrant), exam=exam, home=str(home.resolve()),
                 )  # fmt: skip
 
 

@@ -112,7 +112,12 @@ def carried_out(
         gpu = None if staff is None else staff.gpu
         jobs = list(jobs_of(plan, suite, entries, folder, gpu=gpu))
         done = {(record.key, record.task) for record in known.records}
-        waiting = [job for job in jobs if (_key(job), task_hash(job.task)) not in done]
+        device = _device_of(known.records)
+        waiting = [
+            replace(job, device=device)
+            for job in jobs
+            if (_key(job), task_hash(job.task)) not in done
+        ]
         status = Status(total=len(jobs), before=len(jobs) - len(waiting))
         crew = _crew(plan, folder / LOG, staff, local, most=max(len(waiting), 1))
         bench = _Bench(plan, ledger, status, show, waiting, crew)
@@ -122,6 +127,12 @@ def carried_out(
     return Ended(
         results=read(folder), stopped=bench.stopped, unbegun=bench.unbegun, fatal=bench.fatal
     )
+
+
+def _device_of(records: Sequence[Record]) -> str:
+    """The device that all of them are of; empty where there are none, or of several."""
+    names = {record.device.name for record in records}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _crew(

@@ -71,7 +71,7 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
     finally:
         tell("")
         auditor.close()
-    _write(place / "audit.json", folder, args, findings, unread)
+    _write(place / "audit.json", folder, args, findings, unread, cut)
     if args.json:
         print((place / "audit.json").read_text())
     else:
@@ -137,7 +137,7 @@ def _known(path: Path) -> Iterator[Finding]:
 
 def _write(
     path: Path, folder: Path, args: argparse.Namespace, found: Sequence[Finding],
-    unread: Sequence[Unread],
+    unread: Sequence[Unread], cut: int,
 ) -> None:  # fmt: skip
     body = {
         "schema": SCHEMA,
@@ -146,6 +146,7 @@ def _write(
         "suite": (args.suite or "").partition(":")[0] or None,
         "counts": dict(tally(found)),
         "unread": [encode(each) for each in unread],
+        "not_looked_at": cut,
         "kernels": [_json(each) for each in found],
     }
     try:
@@ -162,6 +163,8 @@ def _command(args: argparse.Namespace) -> str:
         parts.append(f"--suite {name}{':PATH' if path else ''}")
     parts += [f"--effort {args.effort}"] if args.effort else []
     parts += [f"--limit {args.limit}"] if args.limit is not None else []
+    if args.budget_seconds is not None:
+        parts.append(f"--budget-seconds {args.budget_seconds:g}")
     parts += [f"--level {each}" for each in args.level]
     return " ".join([*parts, *(f"--only '{each}'" for each in args.only)])
 

@@ -18,7 +18,7 @@ from kernelsmith.bench.numbers.curves import (
 )
 from kernelsmith.bench.numbers.gains import beyond, gains_of, prices
 from kernelsmith.bench.numbers.histories import Histories
-from kernelsmith.bench.record import Beside, Cost
+from kernelsmith.bench.record import Beside, Cost, Rules
 from kernelsmith.domain.evaluation import Verdict
 
 
@@ -121,6 +121,20 @@ def test_patience_counts_new_bests_that_are_still_slower_than_eager():
     record = a_search(0.2, None, 0.4, None, 0.6, None, None)
     search = Histories.of([record]).kept[0], [point.is_best for point in record.points]
     assert patience(2)(*search) == 7
+
+
+def test_what_is_in_flight_when_a_rule_applies_is_finished_and_counts():
+    speedups = [2.0, *[1.0] * 5, *[1.0] * 2, 4.0]  # without a new best for five steps after one
+
+    def stopped(concurrency):
+        records = [a_search(*speedups, rules=Rules(steps=9, concurrency=concurrency))]
+        return {each.rule: each for each in early_stopping(records)}
+
+    alone, three, many = stopped(1), stopped(4), stopped(40)
+    rule = "5 steps without a new best"
+    assert [each[rule].steps for each in (alone, three, many)] == [6, 9, 9]
+    assert (alone[rule].gain.value, three[rule].gain.value) == pytest.approx((0.5, 1.0))
+    assert three["5 steps"] == alone["5 steps"]  # nothing more is asked for
 
 
 def test_a_rule_saves_steps_and_costs_gain():

@@ -66,8 +66,8 @@ class Stopped:
 
 
 Rule = Callable[[Floats, Sequence[bool]], int]
-"""From one search's line (logarithms) and its new bests, step by step, to the steps that it would
-have taken."""
+"""From one search's line (logarithms) and its new bests, step by step, to the steps after which it
+would have stopped."""
 
 
 def curve(records: Sequence[Record], *, system: str, seed: int = 0) -> Curve | None:
@@ -148,12 +148,16 @@ def stopping_rules(horizon: int) -> dict[str, Rule]:
     """The rules that a table of early stopping shows, for searches of up to ``horizon`` steps."""
     found: dict[str, Rule] = {}
     for steps in (k for k in CHECKPOINTS if k < horizon):
-        found[f"{steps} step{'s' if steps > 1 else ''}"] = fixed(steps)
+        found[_steps(steps)] = fixed(steps)
     for steps in (k for k in PATIENCES if k < horizon):
         found[f"{steps} steps without a new best"] = patience(steps)
     for window in (w for w in (5, 10) if w < horizon):
         found[f"less than 1 % in {window} steps"] = levelling(window, 0.01)
     return found
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'s' if count > 1 else ''}"
 
 
 def early_stopping(records: Sequence[Record], *, seed: int = 0) -> list[Stopped]:
@@ -165,9 +169,19 @@ def early_stopping(records: Sequence[Record], *, seed: int = 0) -> list[Stopped]
     rows = np.arange(len(histories.records))
     lines = [line[:taken] for line, taken in zip(histories.kept, histories.taken, strict=True)]
     bests = [[point.is_best for point in record.points] for record in histories.records]
+    flying = [max(0, (record.rules.concurrency or 1) - 1) for record in histories.records]
+    planned = {_steps(count) for count in CHECKPOINTS}
     found = []
     for name, rule in stopping_rules(histories.horizon).items():
-        steps = np.asarray([rule(*each) for each in zip(lines, bests, strict=True)])
+        # What is in flight when a search is told to stop is finished, and counts; a number of steps
+        # that is known from the beginning has nothing in flight behind it.
+        ahead = 0 if name in planned else 1
+        steps = np.asarray(
+            [
+                min(len(own), rule(line, own) + ahead * behind)
+                for line, own, behind in zip(lines, bests, flying, strict=True)
+            ]
+        )
         left = histories.kept[rows, steps - 1]
         work = ratio_of_means(
             histories, steps.astype(np.float64), histories.taken.astype(np.float64), drawn,
