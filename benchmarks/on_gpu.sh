@@ -158,7 +158,7 @@ CHECK
         --options default,channels_last,as_given --captured "$STATE/curve.zip"
       rules rules-curve-h200 "$(left)" --sample --phase judge --compile none \
         --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
-        --stale 16 --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
+        --growth --stale 16 --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
     losses)
       : "${KBX:?name a checkout of KernelBench-X}"
       suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;

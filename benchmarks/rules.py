@@ -43,6 +43,8 @@ from kernelsmith.run.config import RunConfig
 
 _JUDGE_S = 20.0
 """What starting, or confirming at the end, may take beside the evaluations."""
+_GROWTH_S = 30.0
+"""What judging the best of the first so many once more may take."""
 _WORTH_S = 70.0
 """What is left of a budget for which a run is still taken up."""
 _LANDING_S = 30.0
@@ -77,6 +79,11 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--evaluations", type=int, default=5, metavar="N",
         help="per task (5); 0: torch.compile alone",
+    )  # fmt: skip
+    parser.add_argument(
+        "--growth", action="store_true",
+        help="judge whoever was best after 1, 5, 10 and 20 once more: the best of many figures "
+        "is too good",
     )  # fmt: skip
     parser.add_argument(
         "--again", type=int, default=0, metavar="N",
@@ -242,8 +249,9 @@ def jobs(
             asked = {
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "again": args.again, "compile": modes,
-                "stale": args.stale, "roofline": args.roofline, "seed": args.seed,
-                "seconds": max(5.0, limit_s - _JUDGE_S - (_LANDING_S if args.runs else 0.0)),
+                "growth": args.growth, "stale": args.stale, "roofline": args.roofline,
+                "seed": args.seed,
+                "seconds": max(5.0, limit_s - kept_back(args)),
                 "final": args.final,
                 "rivals": args.rivals,
                 "reference": args.reference and chosen.key not in referred,
@@ -279,6 +287,11 @@ def jobs(
         ledger.note_session(waited_s=round(waited, 1))
         yield job_of(chosen)
         begun = time.monotonic()
+
+
+def kept_back(args: argparse.Namespace) -> float:
+    """Seconds of a task's limit that are not its search's."""
+    return _JUDGE_S + (_GROWTH_S if args.growth else 0) + (_LANDING_S if args.runs else 0)
 
 
 def packing_by(args: argparse.Namespace, how: Asking) -> Packing | None:

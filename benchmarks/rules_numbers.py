@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.rules_growth import BUDGETS, after, best_step, grown
+
 Record = dict[str, Any]
 Ratio = dict[str, float]
-BUDGETS = (1, 5, 10, 20, 40)
 LEVELS = ("level1", "level2", "level3")
 ON_A_PROCESSOR = "on a processor, in a plain process"
 """Why the compiler is not beside the judge's eager there."""
@@ -68,8 +69,8 @@ def best(record: Record) -> Ratio | None:
 
 def best_within(record: Record, count: int | None) -> Ratio | None:
     """The best of the first steps."""
-    timed = [each for each in record["steps"][:count] if "ratio" in each]
-    return max(timed, key=lambda each: each["low"], default=None)
+    at = best_step(record["steps"], count)
+    return None if at is None else record["steps"][at]
 
 
 def compiled(mode: str) -> Callable[[Record], Ratio | None]:
@@ -124,6 +125,12 @@ def summarise(records: dict[str, Record]) -> dict[str, Any]:
         str(count): _by_level(records, lambda r, c=count: best_within(r, c))  # type: ignore[misc]
         for count in sorted({*BUDGETS, most})
         if 0 < count <= most
+    }
+    twice = {key: each for key, each in records.items() if grown(each)}
+    found["judged once more"] = {
+        count: _by_level(twice, lambda r, c=int(count): after(r, c))  # type: ignore[misc]
+        for count in found["evaluations"]
+        if twice
     }
     found["wrong"] = _failures(records)
     found["stops"] = dict(Counter(each["stop"] for each in records.values() if "stop" in each))

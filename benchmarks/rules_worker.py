@@ -20,6 +20,7 @@ from benchmarks.gpu_ledger import NOT_NOW
 from benchmarks.report import without_paths
 from benchmarks.rules_capture import finder
 from benchmarks.rules_compiled import OURS, TIMEOUT_S, in_a_plain_process, judged, named, taken
+from benchmarks.rules_growth import LOST, judged_again
 from benchmarks.rules_numbers import ON_A_PROCESSOR
 from benchmarks.rules_runs import Runs, ended, folder_for
 from benchmarks.rules_tasks import Chosen, file_name
@@ -172,10 +173,32 @@ class Worker:
             }
             return send(record)
         record |= _best(result.best, result.confirmed, steps)
+        if asked["growth"]:
+            send(record)
+            record["again"] = self._grown(task, steps, record)
         if result.best is not None and asked["sources"]:
             name = f"{file_name(asked['key'])}.py"
             Path(asked["sources"], name).write_text(result.best.candidate.source)
         send(record)
+
+    def _grown(self, task: Task, steps: tuple[Step, ...], record: dict[str, Any]) -> dict[str, Any]:
+        """The best of the first so many, judged once more."""
+
+        def once_more(at: int) -> dict[str, Any]:
+            candidate = steps[at].candidate
+            assert candidate is not None, "what was timed has a source"
+            try:
+                return evaluated(self._judge.judge(task, candidate))
+            except SmithError as error:
+                return {"said": LOST, "message": without_paths(str(error))}
+
+        best = record["best"]
+        known = {
+            at: best
+            for at, each in enumerate(steps)
+            if best and best["confirmed"] and each.brief.number == best["number"]
+        }
+        return judged_again(record["steps"], once_more, known=known)
 
     def _itself(self, task: Task) -> dict[str, Any]:
         """The reference against itself, at a ratio of one if all is well."""

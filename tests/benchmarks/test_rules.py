@@ -252,9 +252,13 @@ def test_one_task_all_the_way_and_a_second_run_has_nothing_left(tmp_path):
     assert found["device"]["versions"]["torch"]
     assert "source" not in json.dumps(record)
     assert (tmp_path / "rules.svg").is_file()
-    again = [*command, "--evaluations", "20", "--stale", "2", "--compile", "none", "--fresh"]
+    again = [*command, "--evaluations", "20", "--stale", "2", "--compile", "none", "--growth",
+             "--fresh"]  # fmt: skip
     done = subprocess.run(again, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "why tasks ended: {'stale': 1}" in done.stdout
     found = json.loads((tmp_path / "rules.json").read_text())
-    assert len(found["records"]["doubled"]["steps"]) < 20
+    record = found["records"]["doubled"]
+    assert len(record["steps"]) < 20
+    assert record["again"]["1"]["said"] == "passed"
+    assert found["summary"]["judged once more"]["1"]["tasks"]["tasks"] == 1
