@@ -86,6 +86,10 @@ def options() -> argparse.ArgumentParser:
         "is too good",
     )  # fmt: skip
     parser.add_argument(
+        "--champions", action="store_true",
+        help="judge whoever would be the best once more at once, as kernelsmith optimize does",
+    )  # fmt: skip
+    parser.add_argument(
         "--again", type=int, default=0, metavar="N",
         help="as many where none of the first is right and faster than eager (no more)",
     )  # fmt: skip
@@ -249,8 +253,8 @@ def jobs(
             asked = {
                 "key": chosen.key, "task": str(chosen.path), "structure": chosen.structure,
                 "evaluations": args.evaluations, "again": args.again, "compile": modes,
-                "growth": args.growth, "stale": args.stale, "roofline": args.roofline,
-                "seed": args.seed,
+                "growth": args.growth, "champions": args.champions, "seed": args.seed,
+                "stale": args.stale, "roofline": args.roofline,
                 "seconds": max(5.0, limit_s - kept_back(args)),
                 "final": args.final,
                 "rivals": args.rivals,

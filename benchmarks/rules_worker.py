@@ -133,7 +133,8 @@ class Worker:
             # The third of three can only mend what was wrong if it is asked for after the first.
             concurrency=2 if asked["evaluations"] <= _FEW else RunConfig().concurrency,
             remeasure=Remeasure(
-                champions=False, gain=False, final=asked["final"], rivals=asked["rivals"]
+                champions=asked["champions"], gain=False,
+                final=asked["final"], rivals=asked["rivals"],
             ),
         )  # fmt: skip
         find = finder(Path(asked["families"]).read_bytes()) if asked["families"] else families_for

@@ -1,5 +1,6 @@
 """``torch.compile`` as an entrant and as a baseline."""
 
+import ast
 import asyncio
 
 import pytest
@@ -60,6 +61,22 @@ def test_what_is_compiled_is_the_reference_and_nothing_else():
     function = compiling(Task(name="f", source=FUNCTION, entry="swish"), "max-autotune")
     assert 'swish = torch.compile(swish, mode="max-autotune-no-cudagraphs")' in function
     assert "\nimport torch\n" in function  # the reference does not import that name
+
+
+@pytest.mark.parametrize(("text", "entry"), [(MODULE, "Model"), (FUNCTION, "swish")])
+@pytest.mark.parametrize("mode", ["compile", "max-autotune"])
+def test_a_reference_with_a_docstring_and_the_future_in_it_is_python_still(text, entry, mode):
+    source = f'"""What it computes."""\n\nfrom __future__ import annotations\n{text}'
+    task = Task(name="m", source=source, entry=entry)
+    tree = ast.parse(compiling(task, mode))
+    compile(tree, "compiled.py", "exec")  # the future is looked at here, and not by the parser
+    assert ast.get_docstring(tree) == "What it computes."
+    compile(eager(task), "eager.py", "exec")
+
+
+def test_a_class_is_renamed_where_it_stands_whatever_else_ends_a_line():
+    odd = MODULE.replace("import torch\n", 'NOTE = "\u2028\f\x1c\x85"\n\f\nimport torch\n', 1)
+    assert renamed(odd) == odd.replace("Model", "ModelNew")
 
 
 def test_a_backend_without_a_compiler_is_refused():

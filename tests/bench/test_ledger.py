@@ -198,6 +198,14 @@ def test_a_task_that_was_judged_later_is_not_missing_any_more(file):
     assert [each.entry for each in read(file).missing] == ["suite/two"]
 
 
+def test_a_job_that_failed_on_a_new_version_of_its_task_is_missing_beside_the_old_record(file):
+    gone = Missing(entry="suite/one", entrant="rules", reason="out of memory", task="new")
+    put(file, a_record(task="old"), gone)
+    assert [each.reason for each in read(file).missing] == ["out of memory"]
+    put(file, a_record(task="new"))
+    assert read(file).missing == ()
+
+
 @pytest.mark.parametrize("path", ["../../outside.py", "/tmp/outside.py", "a/../../b.py", ""])
 def test_a_winner_that_lies_elsewhere_is_no_winner(file, path):
     put(file, a_record(winner=won("x", "winners/x.py")))

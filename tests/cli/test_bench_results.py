@@ -1,11 +1,16 @@
 """``kernelsmith bench show``, ``compare``, ``export`` and ``verify`` on records made by hand."""
 
+import argparse
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from kernelsmith.bench.ledger import RECORDS, Ledger
+from kernelsmith.bench.ledger import RECORDS, Ledger, read
+from kernelsmith.bench.protocol import Ended
 from kernelsmith.bench.record import Beside, Record, Winner, WorkloadRatio
+from kernelsmith.cli.bench_run import reported
 from kernelsmith.cli.main import main
 from kernelsmith.domain.candidate import CandidateId
 from kernelsmith.domain.device import Device
@@ -83,6 +88,18 @@ def test_results_are_compared_by_the_ratio_that_is_asked_for(results, tmp_path, 
     assert "over compile, plain calls" in (folder / "compare.md").read_text()
 
 
+def test_two_folders_of_one_name_are_told_apart(tmp_path, capsys):
+    for name, value in (("x", 1.5), ("y", 3.0)):
+        (tmp_path / name).mkdir()
+        own = [replace(each, beside=(beside("eager", value),)) for each in records()]
+        written(tmp_path / name / "builtin", own)
+    found = answered(capsys, "compare", str(tmp_path / "x/builtin"), str(tmp_path / "y/builtin"))
+    (only,) = found["contrasts"]
+    assert (only["first"], only["second"]) == ("model (x/builtin)", "model (y/builtin)")
+    (mean,) = (each for each in only["differences"] if each["metric"] == "geometric")
+    assert (mean["first"]["value"], mean["second"]["value"]) == pytest.approx((1.5, 3.0))
+
+
 def test_an_export_stands_beside_the_baseline_that_is_asked_for(results, tmp_path, capsys):
     folder = tmp_path / "exported"
     assert main(["bench", "export", results, str(folder), "--baseline", "compile"]) == 0
@@ -119,6 +136,14 @@ def test_a_file_is_compared_with_one_that_holds_a_second_device(results, tmp_pat
     found = answered(capsys, "compare", results, merged)
     assert [each["second"] for each in found["contrasts"]] == ["model on here (null) (merged)"]
     assert found["unpaired"] == ["model on there (null)"]
+
+
+def test_a_bench_that_time_or_money_ended_is_not_taken_for_a_whole_one(results, capsys):
+    args = argparse.Namespace(json=True, full=False)
+    found = read(Path(results))
+    assert reported(Ended(results=found, stopped=False), Path(results), args) == 0
+    assert reported(Ended(results=found, stopped=False, unbegun=2), Path(results), args) == 2
+    assert "2 jobs were not begun" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("limit", ["0", "-1"])

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
+from kernelsmith.bench.beginning import begun_with
 from kernelsmith.bench.compiling import Compiling, CompilingCpu, CompilingCuda
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import Evaluation
@@ -70,7 +71,7 @@ def compiling(task: Task, mode: str) -> str:
     said = MODES[mode]
     tail = _FUNCTION.format(entry=task.entry, mode=said) if task.is_function else ""
     torch = "" if _imports_torch(task.source) else "\n\nimport torch\n"
-    return _HEAD + task.source + torch + (tail or _MODULE.format(mode=said))
+    return begun_with(_HEAD, task.source) + torch + (tail or _MODULE.format(mode=said))
 
 
 def eager(task: Task) -> str:
@@ -80,7 +81,7 @@ def eager(task: Task) -> str:
 
 def renamed(source: str) -> str:
     """Rename the class ``Model`` to ``ModelNew``, and every mention of it."""
-    lines = source.splitlines(keepends=True)
+    lines = io.StringIO(source).readlines()  # as the tokenizer counts them
     places = [
         each.start
         for each in tokenize.generate_tokens(io.StringIO(source).readline)

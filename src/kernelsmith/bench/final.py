@@ -190,11 +190,16 @@ def beside_of(baseline: str, timing: Timing | None) -> Beside:
             WorkloadRatio(
                 workload=each.workload, speedup=each.speedup, mode=each.mode,
                 call=each.call.speedup if each.call is not None and not in_graphs else None,
-                us=round(each.median_us, 4), baseline_us=round(each.baseline_us, 4),
+                us=_rounded(each.median_us), baseline_us=_rounded(each.baseline_us),
             )
             for each in timing.workloads
         ),
     )  # fmt: skip
+
+
+def _rounded(us: float) -> float:
+    """To a tenth of a nanosecond; what is shorter stays what it is, since no launch takes 0."""
+    return round(us, 4) or us
 
 
 def _tests(timing: Timing, *, in_graphs: bool) -> tuple[float, ...]:

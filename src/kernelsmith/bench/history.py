@@ -1,11 +1,13 @@
 """From a run's journal to what a record keeps of it: every step, without its texts."""
 
+import math
 from collections.abc import Sequence
 
 from kernelsmith.bench.record import Archive, Cost, Point
 from kernelsmith.domain.candidate import CandidateId
 from kernelsmith.domain.evaluation import Evaluation, Verdict
 from kernelsmith.domain.trajectory import Outcome, Step
+from kernelsmith.errors import UsageError
 from kernelsmith.run.loop import Run
 
 _UNJUDGED = (Outcome.DUPLICATE, Outcome.REJECTED, Outcome.LOST)
@@ -17,11 +19,18 @@ _FURTHEST = (
 
 
 def points_of(steps: Sequence[Step]) -> tuple[Point, ...]:
-    """Every step, with the step that its parent came from."""
+    """Every step, with the step that its parent came from.
+
+    Raises:
+        UsageError: A step says what cannot be; somebody has edited its journal.
+    """
     born: dict[CandidateId, int] = {}
     found = []
     for step in steps:
-        found.append(_point(step, born))
+        try:
+            found.append(_point(step, born))
+        except ValueError as error:
+            raise UsageError(f"step {step.brief.number} of the run cannot be: {error}") from error
         if step.candidate is not None:
             born.setdefault(step.candidate.id, step.brief.number)
     return tuple(found)
@@ -50,7 +59,13 @@ def _point(step: Step, born: dict[CandidateId, int]) -> Point:
 
 
 def cost_of(points: Sequence[Point], elapsed_s: float) -> Cost:
-    """What a search took, as far as anybody counted."""
+    """What a search took, as far as anybody counted.
+
+    Raises:
+        UsageError: It took a time that cannot be.
+    """
+    if not 0 <= elapsed_s < math.inf:
+        raise UsageError(f"a run does not take {elapsed_s} s; its journal says so")
     tokens = [point.tokens for point in points if point.tokens is not None]
     usd = [point.usd for point in points if point.usd is not None]
     return Cost(

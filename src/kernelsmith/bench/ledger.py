@@ -130,14 +130,11 @@ def read(*paths: Path) -> Results:
                         is_other_task=before[0].task != value.task,
                     )
                 )  # fmt: skip
-    done = {key for key, _ in found}
-    entries = {key.entry for key in done}
+    answers = [record for record, _ in found.values()]
     return Results(
-        records=tuple(record for record, _ in found.values()),
+        records=tuple(answers),
         missing=tuple(
-            each for key, each in missing.items()
-            # what a suite could not give once is not missing where someone was judged on it
-            if key not in done and (key.entrant or key.entry not in entries)
+            each for each in missing.values() if not any(map(each.is_answered_by, answers))
         ),
         corrupt=tuple(corrupt),
         homes=tuple(file.parent for _, file in found.values()),

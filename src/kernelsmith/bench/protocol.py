@@ -235,7 +235,7 @@ class _Bench:
         elif answer.missing:
             missing = Missing(
                 entry=job.entry, entrant=job.entrant, seed=job.seed, level=job.level,
-                reason=answer.missing, fault=answer.fault,
+                reason=answer.missing, fault=answer.fault, task=task_hash(job.task),
             )  # fmt: skip
             self._ledger.append(missing)
             status.missing += 1

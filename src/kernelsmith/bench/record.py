@@ -15,6 +15,7 @@ from kernelsmith.domain.candidate import CandidateId
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.evaluation import Label, LabelName, Verdict
 from kernelsmith.domain.timing import Ratio
+from kernelsmith.run.dispatch import PROPOSER as DISPATCH
 
 BASELINES = ("eager", "compile", "max-autotune", "graph")
 """What a winner can be measured beside; the first is the paper's."""
@@ -22,6 +23,13 @@ _UNBUILT = (Verdict.REFUSED, Verdict.BUILD_FAILED)
 _HASH = re.compile(r"\w*")
 _TINY = 1e-9
 """A ratio lies above 0, however little its mean is known."""
+
+
+def _refuse_negative(**values: float | None) -> None:
+    """See to it that what was counted or measured can be; none where nobody did."""
+    for name, value in values.items():
+        if value is not None and not 0 <= value < math.inf:
+            raise ValueError(f"{name} is finite and not negative; got {value}")
 
 
 class Key(NamedTuple):
@@ -44,6 +52,10 @@ class WorkloadRatio:
     us: float
     """The winner's median per launch."""
     baseline_us: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.us < math.inf and 0 < self.baseline_us < math.inf):
+            raise ValueError(f"a launch takes more than 0 us; got {self.us}, {self.baseline_us}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +115,12 @@ class Point:
     seconds: float = 0.0
     """From ask to tell."""
 
+    def __post_init__(self) -> None:
+        _refuse_negative(
+            step=self.step, parent=self.parent, tokens=self.tokens, usd=self.usd,
+            seconds=self.seconds,
+        )  # fmt: skip
+
     @property
     def is_built(self) -> bool:
         """Whether a candidate was handed in and compiled: what compile rates count."""
@@ -120,6 +138,11 @@ class Cost:
     judging_s: float = 0.0
     """Wall time of judging the winner afterwards, beside every baseline."""
 
+    def __post_init__(self) -> None:
+        _refuse_negative(
+            tokens=self.tokens, usd=self.usd, seconds=self.seconds, judging_s=self.judging_s
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
@@ -130,7 +153,12 @@ class Archive:
     coverage: float
     """Share of cells that are occupied on any island."""
     qd_score: float
-    """Sum over cells of the best score on any island."""
+    """Sum over cells of the best score on any island; what passed scores above 0."""
+
+    def __post_init__(self) -> None:
+        _refuse_negative(cells=self.cells, coverage=self.coverage, qd_score=self.qd_score)
+        if self.coverage > 1:
+            raise ValueError(f"coverage is a share of the cells; got {self.coverage}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +288,18 @@ class Record:
         return any(each.name is LabelName.NOISY for each in self.labels)
 
     @property
+    def searched(self) -> tuple[Point, ...]:
+        """The steps of the search itself.
+
+        A run may end with a candidate that it puts together of the winners of single workloads.
+        Nobody asked a proposer for that, and it is taken where the search happens to end.
+        """
+        return tuple(point for point in self.points if point.proposer != DISPATCH)
+
+    @property
     def steps(self) -> int:
-        """Steps that were taken."""
-        return len(self.points)
+        """Steps that the search took."""
+        return len(self.searched)
 
     @property
     def first(self) -> Point | None:
@@ -289,7 +326,7 @@ class Record:
         """The best speed-up over eager after each step, as the search saw it; none before any."""
         best: Ratio | None = None
         found = []
-        for point in self.points:
+        for point in self.searched:
             if point.is_best and point.speedup is not None:
                 best = point.speedup
             found.append(best)
@@ -319,6 +356,8 @@ class Missing:
     level: str = ""
     fault: Fault | None = None
     """Of a job; none where the suite could not give the task, and where nobody wrote it down."""
+    task: str = ""
+    """As of the record that is not there; empty where the suite could not give the task."""
 
     def __post_init__(self) -> None:
         if not self.reason:
@@ -328,6 +367,12 @@ class Missing:
     def key(self) -> Key:
         """As of the record that is not there."""
         return Key(self.entrant, self.entry, self.seed)
+
+    def is_answered_by(self, record: Record) -> bool:
+        """Whether this is the record that was missing, of the same version of the task."""
+        if not self.entrant:  # what a suite could not give once is there for everybody
+            return self.entry == record.entry
+        return self.key == record.key and self.task in ("", record.task)
 
 
 def mean_ratio(values: tuple[float, ...]) -> Ratio | None:

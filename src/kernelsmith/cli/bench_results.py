@@ -43,7 +43,7 @@ def compare(words: Sequence[str], args: argparse.Namespace) -> int:
     if args.baseline or args.ratio:
         measure = _measure(args, a, str(one))
         asked_measure(b, baseline=measure.baseline, how=measure.how, said=str(other))
-    found = compared(a, b, names=(_title(one), _title(other)), measure=measure)
+    found = compared(a, b, names=_titles(one, other), measure=measure)
     if args.out is not None:
         outputs.write_comparison(found, args.out)
     if args.json:
@@ -131,5 +131,18 @@ def _paths(words: Sequence[str], *, least: int, said: str, most: int | None = No
     return [Path(word) for word in words]
 
 
-def _title(path: Path) -> str:
-    return path.parent.name if path.name == ledger.RECORDS else path.name or str(path)
+def _titles(one: Path, other: Path) -> tuple[str, str]:
+    """What two benches are called: as much of the ends of their paths as tells them apart."""
+    first, second = (_folder_of(path).parts for path in (one, other))
+    for count in range(1, max(len(first), len(second)) + 1):
+        names = ("/".join(first[-count:]), "/".join(second[-count:]))
+        if names[0] != names[1]:
+            return names
+    if one.resolve() != other.resolve():  # two files of one folder
+        return str(one), str(other)
+    return first[-1], f"{first[-1]} again"
+
+
+def _folder_of(path: Path) -> Path:
+    whole = path.resolve()
+    return whole.parent if whole.name == ledger.RECORDS else whole

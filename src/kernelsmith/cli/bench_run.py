@@ -190,7 +190,7 @@ def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
         print(f"{len(unjudged)} jobs have no record; try them again with: {again}", file=sys.stderr)
     if any(each.fault is Fault.OURS for each in unjudged):
         return 3
-    return 2 if unjudged or not results.records else 0
+    return 2 if unjudged or ended.unbegun or not results.records else 0
 
 
 class Lines:

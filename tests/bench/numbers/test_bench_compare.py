@@ -46,6 +46,21 @@ def test_a_difference_on_every_task_is_significant_and_none_is_not():
     assert not same["kept"].is_significant
 
 
+def test_two_sides_of_one_name_are_not_taken_for_one():
+    with pytest.raises(ValueError, match="two names"):
+        compare(system("a", 1.0), system("a", 2.0), names=("builtin", "builtin"))
+
+
+def test_failures_alone_say_nothing_of_speed_where_no_winner_was_timed():
+    measured = system("a", *[9.0] * 7, *[None] * 3)
+    others = [replace(each, beside=()) for each in system("b", *[9.0] * 7, *[None] * 3)]
+    found = contrast(measured, others, names=("a", "b"))
+    assert [each.metric for each in found.differences if each.metric.startswith("fast")] == []
+    assert found["correct"].change.value == 0.0
+    assert {name for name, _ in found.tests} == {"correct"}
+    assert two([None, None], [2.0, 3.0])["average"].first.value == 0.0, "where all failed, it is 0"
+
+
 def test_three_tasks_have_no_star_however_large_the_difference():
     found = two([1.0, 1.1, 1.2], [7.0, 1.2, 1.3])
     assert found["geometric"].p >= 0.25

@@ -1,6 +1,7 @@
 """What steps buy: hand-made searches, and what must hold for any."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,6 +105,45 @@ def test_what_nobody_counted_has_no_cost():
     (only,) = cost_quality([record])
     assert only.tokens is None
     assert [price.what for price in prices([record])] == ["seconds"]
+
+
+def without_counts(record, *steps):
+    points = tuple(
+        replace(point, tokens=None, usd=None) if point.step in steps else point
+        for point in record.points
+    )
+    return replace(record, points=points)
+
+
+def test_one_step_that_nobody_counted_does_not_take_all_costs_away():
+    records = [a_search(1.0, 2.0, 3.0, entry="a"),
+               without_counts(a_search(1.0, 2.0, 3.0, entry="b"), 1)]  # fmt: skip
+    found = cost_quality(records, checkpoints=(1, 2))
+    assert [each.tokens for each in found] == pytest.approx([10.0, 15.0, 25.0])
+    assert [each.uncounted for each in found] == [1, 1, 1]
+    free = [without_counts(each, 0, 1, 2) for each in records]
+    assert [each.tokens for each in cost_quality(free)] == [None, None]
+    uncounted = replace(records[1], cost=Cost(seconds=3.0))
+    spent = {each.what: each for each in prices([records[0], uncounted])}
+    assert (spent["tokens"].total, spent["tokens"].uncounted) == (30.0, 1)
+    assert spent["seconds"].uncounted == 0
+
+
+def dispatched(record):
+    """The same with what a run puts together at its end, the best of all."""
+    last = a_point(len(record.points), speedup=ratio(9.0), is_best=True, proposer="dispatch")
+    return replace(record, points=(*record.points, last))
+
+
+def test_what_a_run_puts_together_at_its_end_is_no_step_of_the_search():
+    searches = [a_search(1.0, 2.0, 1.5, entry="a"), a_search(1.0, 1.0, 4.0, entry="b")]
+    ended = [dispatched(searches[0]), searches[1]]
+    assert curve(ended, system="rules") == curve(searches, system="rules")
+    assert cost_quality(ended) == cost_quality(searches)
+    assert early_stopping(ended) == early_stopping(searches)
+    assert beyond(ended, after=(1, 3)) == beyond(searches, after=(1, 3))
+    assert gains_of(ended[0]) == gains_of(searches[0]) == 1
+    assert ended[0].steps == 3
 
 
 def test_rules_stop_where_they_say():

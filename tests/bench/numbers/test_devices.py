@@ -1,6 +1,7 @@
 """The same kernels on several devices."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from bench_records import DEVICE, a_record, ratio, won
@@ -46,6 +47,25 @@ def test_variance_between_devices_is_part_of_all_variance():
     assert found.total == pytest.approx(found.between + 2 / 3 * math.log(2) ** 2)
     assert found.pairs[0].rank_correlation == pytest.approx(1.0)
     assert 0 < found.device_share < 1
+
+
+def test_seeds_of_one_device_are_averaged_whatever_their_order():
+    seeds = [kernel(1.0, seed=0), kernel(4.0, seed=1), kernel(2.0, device=THERE)]
+    for records in (seeds, seeds[::-1], [seeds[1], seeds[2], seeds[0]]):
+        assert dict(across(records).spreads[0].speedups)[str(DEVICE)] == pytest.approx(2.0)
+
+
+def test_two_versions_of_a_task_are_two_tasks():
+    assert across([kernel(2.0, task="old"), kernel(3.0, task="new", device=THERE)]) is None
+
+
+def test_the_share_between_devices_is_never_more_than_all():
+    devices = [replace(THERE, name=f"elsewhere {i}") for i in range(5)]
+    records = [kernel(1.0, entry="a", device=devices[0]), kernel(4.0, entry="a", device=devices[1]),
+               *(kernel(2.0, entry="b", device=each) for each in devices)]  # fmt: skip
+    found = across(records)
+    assert found.between == pytest.approx(found.total), "both kernels have one mean"
+    assert found.device_share <= 1.0
 
 
 def test_whoever_entered_it_the_same_source_is_the_same_kernel():

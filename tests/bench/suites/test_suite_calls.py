@@ -336,6 +336,17 @@ def test_a_call_that_the_timing_script_gets_wrong_is_not_timed(tritonbench):
     assert "timed on its largest test" in entry.note
 
 
+def test_a_reference_and_a_timing_script_may_begin_with_the_future(put, tritonbench):
+    timing = "performance_metrics/perf_T/golden_metrics/sum_perf.py"
+    for name in ("data/TritonBench_G_v1/twice.py", timing):
+        text = (tritonbench / name).read_text()
+        put(name, f'"""What it is."""\nfrom __future__ import annotations\n{text}')
+    for spec in ("tritonbench-g", "tritonbench-t"):
+        (entry,) = open_suite(f"{spec}:{tritonbench}").entries()
+        assert isinstance(entry, Entry), entry
+        assert entry.task.workloads
+
+
 @pytest.mark.parametrize("spec", ["tritonbench-t", "kernelbench-x"])
 def test_only_what_is_asked_for_is_run(spec, put, tritonbench):
     put("data/TritonBench_T_v1/other.py", FILES["Math/sum"])

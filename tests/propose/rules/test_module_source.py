@@ -3,6 +3,7 @@
 import pytest
 
 from kernelsmith.domain.task import Task, Workload
+from kernelsmith.propose.rules.module_source import import_order
 from kernelsmith.propose.rules.templates import template_for
 
 torch = pytest.importorskip("torch")
@@ -86,3 +87,13 @@ def test_a_class_without_a_constructor_is_written_with_its_forward_alone():
     source = template.source(template.space.defaults)
     assert "class ModelNew(torch.nn.Module):\n    def forward(self, x):" in source
     assert "def begin" not in source
+
+
+def test_what_comes_from_the_future_is_imported_before_all_else():
+    lines = {
+        "from kernelsmith.kernels import cpp", "from PIL import Image", "import torch",
+        "from __future__ import annotations", "from abc import ABC",
+    }  # fmt: skip
+    source = "\n".join(sorted(lines, key=import_order))
+    compile(source, "imports.py", "exec")
+    assert source.endswith("from kernelsmith.kernels import cpp")

@@ -1,7 +1,7 @@
 """Two systems on the same tasks: which is better, by how much, and could it be luck."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -140,7 +140,10 @@ def compare(
 
     Raises:
         UsageError: No system of one side has a counterpart on the other, or no task has.
+        ValueError: Both sides have one name.
     """
+    if names[0] == names[1]:
+        raise ValueError(f"two sides need two names; got {names[0]!r} twice")
     first, second = by_entrant_and_device(a), by_entrant_and_device(b)
     measure = measure or usual_measure([*a, *b])
     if not first or not second:
@@ -216,12 +219,14 @@ def contrast(
     if not common.tasks:
         return None
     first, second = (common.systems[name] for name in names)
+    differences = _differences(first, second, common.tasks, measure, COMPARED, seed)
+    told = {each.metric for each in differences}
     return Contrast(
         first=names[0], second=names[1], measure=measure, tasks=len(common.tasks),
         said=_said(common, names),
-        differences=_differences(first, second, common.tasks, measure, COMPARED, seed),
-        tests=_tests(first, second, common.tasks, measure),
-        by_level=_by_level(first, second, measure, seed),
+        differences=differences,
+        tests=_tests(first, second, common.tasks, measure, told),
+        by_level=_by_level(first, second, measure, seed, told),
         each=_each(first, second, common.tasks, measure),
     )  # fmt: skip
 
@@ -258,10 +263,11 @@ def _differences(
 
 
 def _tests(
-    a: Sequence[Record], b: Sequence[Record], tasks: Sequence[str], measure: Measure
-) -> tuple[tuple[str, Test], ...]:
+    a: Sequence[Record], b: Sequence[Record], tasks: Sequence[str], measure: Measure,
+    told: Set[str],
+) -> tuple[tuple[str, Test], ...]:  # fmt: skip
     found: list[tuple[str, Test]] = []
-    for name in _TESTED:
+    for name in _told(told):
         metric = BY_NAME[name]
         one, other = (_grid(own, tasks, metric, measure).per_task for own in (a, b))
         for test in (sign_test(other - one), signed_rank_test(other - one)):
@@ -272,7 +278,7 @@ def _tests(
 
 
 def _by_level(
-    a: Sequence[Record], b: Sequence[Record], measure: Measure, seed: int
+    a: Sequence[Record], b: Sequence[Record], measure: Measure, seed: int, told: Set[str]
 ) -> tuple[tuple[str, tuple[Difference, ...]], ...]:
     level_of = GROUPINGS["level"]
     levels = sorted({level_of(record) for record in a} - {""})
@@ -282,8 +288,12 @@ def _by_level(
         others = [record for record in b if level_of(record) == level]
         tasks = tuple(by_task(own))
         if others and set(tasks) == {record.entry for record in others}:
-            found.append((level, _differences(own, others, tasks, measure, _TESTED, seed)))
+            found.append((level, _differences(own, others, tasks, measure, _told(told), seed)))
     return tuple(found)
+
+
+def _told(told: Set[str]) -> list[str]:
+    return [name for name in _TESTED if name in told]
 
 
 def _each(

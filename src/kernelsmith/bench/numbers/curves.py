@@ -49,6 +49,8 @@ class Reached:
     """Per task so far."""
     usd: float | None = None
     seconds: float | None = None
+    uncounted: int = 0
+    """Steps, of all searches to their ends, whose tokens or money nobody counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,10 @@ def cost_quality(
     drawn = histories.drawn_weights(np.random.default_rng(seed), _RESAMPLES)
     at = sorted({k for k in checkpoints if 0 < k < histories.horizon} | {histories.horizon})
     spent = {what: histories.spent(what) for what in ("tokens", "usd", "seconds")}
+    uncounted = max(
+        (histories.uncounted(what) for what in ("tokens", "usd") if spent[what] is not None),
+        default=0,
+    )
     columns = [k - 1 for k in at]
     best = kept_over_tasks(histories, histories.kept[:, columns], drawn)
     correct = over_tasks(histories, histories.correct[:, columns], drawn, is_rate=True)
@@ -103,7 +109,7 @@ def cost_quality(
         Reached(
             steps=k,
             share=_share(histories, histories.kept[:, k - 1], drawn),
-            best=best[index], correct=correct[index],
+            best=best[index], correct=correct[index], uncounted=uncounted,
             **{
                 what: None if so_far is None else float(histories.weights @ so_far[:, k - 1])
                 for what, so_far in spent.items()
@@ -161,14 +167,14 @@ def _steps(count: int) -> str:
 
 
 def early_stopping(records: Sequence[Record], *, seed: int = 0) -> list[Stopped]:
-    """Replay every recorded search under every rule: its first steps do not know where it ends."""
+    """Replay every recorded search under every rule that looks at what was found so far."""
     histories = Histories.of(records)
     if histories is None:
         return []
     drawn = histories.drawn_weights(np.random.default_rng(seed), _RESAMPLES)
     rows = np.arange(len(histories.records))
     lines = [line[:taken] for line, taken in zip(histories.kept, histories.taken, strict=True)]
-    bests = [[point.is_best for point in record.points] for record in histories.records]
+    bests = [[point.is_best for point in record.searched] for record in histories.records]
     flying = [max(0, (record.rules.concurrency or 1) - 1) for record in histories.records]
     planned = {_steps(count) for count in CHECKPOINTS}
     found = []

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Across:
     spreads: tuple[Spread, ...]
     """Widest first."""
     between: float
-    """Variance over devices of the log speed-up, mean over kernels."""
+    """Variance over devices of a kernel's log speed-up, mean over all speed-ups."""
     total: float
     """Variance of all log speed-ups."""
     pairs: tuple[Pairing, ...]
@@ -75,24 +76,25 @@ class Across:
 def across(records: Sequence[Record], *, measure: Measure | None = None) -> Across | None:
     """Compare kernels that were judged on more than one device; none where there are none.
 
-    The same kernel is the same source on the same entry, whoever entered it.
+    The same kernel is the same source on the same version of the same entry, whoever entered it.
+    Of several seeds on one device the geometric mean counts.
     """
     measure = measure or Measure()
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    who: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    who: dict[tuple[str, str, str], str] = {}
     for record in records:
         ratio = measure.of(record)
         if ratio is None or record.winner is None:
             continue
-        identity = (record.entry, record.winner.sha256)
-        found.setdefault(identity, {})[str(record.device)] = ratio.value
+        identity = (record.entry, record.task, record.winner.sha256)
+        found.setdefault(identity, {}).setdefault(str(record.device), []).append(ratio.value)
         who[identity] = min(record.entrant, who.get(identity, record.entrant))
     spreads = [
         Spread(
-            entry=entry, entrant=who[entry, kernel], kernel=kernel,
-            speedups=tuple(sorted(own.items())),
+            entry=entry, entrant=who[entry, task, kernel], kernel=kernel,
+            speedups=tuple((name, geometric_mean(own[name])) for name in sorted(own)),
         )
-        for (entry, kernel), own in found.items()
+        for (entry, task, kernel), own in found.items()
         if len(own) > 1
     ]  # fmt: skip
     if not spreads:
@@ -102,7 +104,7 @@ def across(records: Sequence[Record], *, measure: Measure | None = None) -> Acro
     return Across(
         devices=devices,
         spreads=tuple(sorted(spreads, key=lambda spread: (-spread.factor, spread.entry))),
-        between=float(np.mean([each.var() for each in logs])),
+        between=float(np.average([own.var() for own in logs], weights=[own.size for own in logs])),
         total=float(np.concatenate(logs).var()),
         pairs=tuple(
             pairing

@@ -54,6 +54,8 @@ class Price:
     """Per gain; none where nothing was gained."""
     doubling: Estimate | None
     """Per doubling of the speed: spent over log2 of the final speed-ups."""
+    uncounted: int = 0
+    """Searches of which nobody knows what they took; they add nothing to what was spent."""
 
 
 def beyond(
@@ -105,12 +107,13 @@ def prices(records: Sequence[Record], *, seed: int = 0) -> list[Price]:
     found = []
     for what in _WHAT:
         spent = [getattr(record.cost, what) for record in histories.records]
-        if any(value is None for value in spent):
+        uncounted = sum(value is None for value in spent)
+        if uncounted == len(spent):
             continue
-        amounts = np.asarray(spent, dtype=np.float64)
+        amounts = np.asarray([value or 0.0 for value in spent], dtype=np.float64)
         found.append(
             Price(
-                what=what, total=float(amounts.sum()), gains=int(gains.sum()),
+                what=what, total=float(amounts.sum()), gains=int(gains.sum()), uncounted=uncounted,
                 each=ratio_of_means(histories, amounts, gains, drawn, bounds=NOT_BELOW_0),
                 doubling=ratio_of_means(
                     histories, amounts, doublings, drawn, bounds=NOT_BELOW_0

@@ -75,19 +75,25 @@ class Histories:
         return found
 
     def spent(self, what: str) -> Floats | None:
-        """Search by step: tokens, dollars or seconds so far; none where some step was not counted.
+        """Search by step: tokens, dollars or seconds so far; none where no step was counted.
 
-        A search that ended early spends nothing more.
+        A search that ended early spends nothing more. A step that nobody counted adds nothing; how
+        many there were is ``uncounted``.
         """
+        if self.uncounted(what) == int(self.taken.sum()):
+            return None
         rows = []
         for record in self.records:
-            values = [getattr(point, what) for point in record.points]
-            if any(value is None for value in values):
-                return None
+            values = [getattr(point, what) for point in record.searched]
             padded = np.zeros(self.horizon)
-            padded[: len(values)] = values
+            padded[: len(values)] = [0.0 if value is None else value for value in values]
             rows.append(np.cumsum(padded))
         return np.asarray(rows)
+
+    def uncounted(self, what: str) -> int:
+        """Steps of which nobody knows what they took: an endpoint that did not answer, say."""
+        values = [getattr(point, what) for each in self.records for point in each.searched]
+        return sum(value is None for value in values)
 
     def drawn_weights(self, generator: np.random.Generator, resamples: int) -> Floats:
         """Resample by row: what each weighs when tasks, and seeds inside them, are drawn again."""
@@ -165,7 +171,7 @@ def _kept(record: Record, horizon: int) -> list[float]:
 
 def _correct(record: Record, horizon: int) -> list[float]:
     found, seen = [], 0.0
-    for point in record.points:
+    for point in record.searched:
         seen = max(seen, float(point.verdict is Verdict.PASSED))
         found.append(seen)
     return found + [seen] * (horizon - len(found))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernelsmith.bench.numbers.resampling import Draws, Grid
-from kernelsmith.bench.numbers.scores import HOWS, METRICS, Measure, Metric
+from kernelsmith.bench.numbers.scores import HOWS, METRICS, OF_RATIOS, Measure, Metric
 from kernelsmith.bench.numbers.statistics import Estimate, estimate, stratified
 from kernelsmith.bench.record import BASELINES, Record
 from kernelsmith.errors import UsageError
@@ -182,6 +182,20 @@ def grid_of(tasks: Mapping[str, Sequence[Record]], metric: Metric, measure: Meas
     return Grid.of([[metric.score(record, measure) for record in own] for own in tasks.values()])
 
 
+def telling(
+    records: Sequence[Record], measure: Measure, metrics: Sequence[Metric]
+) -> Sequence[Metric]:
+    """The metrics that a system's records say something about.
+
+    Where something passed and nobody timed it beside this baseline, what failed would stand for all
+    tasks alone: no share of fast ones, no average and no mean is worked out of that.
+    """
+    passed = [record for record in records if record.passed]
+    if not passed or any(measure.of(record) is not None for record in passed):
+        return metrics
+    return [metric for metric in metrics if metric.name not in OF_RATIOS]
+
+
 def summarise(
     records: Sequence[Record], *, system: str, measure: Measure | None = None, seed: int = 0,
     metrics: Sequence[Metric] = METRICS, grouping: str = "", group: str = "",
@@ -190,6 +204,7 @@ def summarise(
     if not records:
         return None
     measure = measure or Measure()
+    metrics = telling(records, measure, metrics)
     tasks = by_task(records)
     levels = [own[0].level for own in tasks.values()]
     codes = [sorted(set(levels)).index(level) for level in levels]
@@ -244,6 +259,7 @@ def summarise_groups(
 ) -> list[Summary]:  # fmt: skip
     """One summary a group, in the order of their names; nothing where all are in one unnamed."""
     of = GROUPINGS[grouping]
+    metrics = telling(records, measure or Measure(), metrics)
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(of(record) or UNNAMED, []).append(record)

@@ -182,14 +182,14 @@ def steps_built(record: Record, measure: Measure) -> float:
     """Share of the steps whose candidate compiled; steps without a candidate count against."""
     if not record.points:
         return _NOTHING
-    return sum(point.is_built for point in record.points) / len(record.points)
+    return sum(point.is_built for point in record.searched) / record.steps
 
 
 def steps_passed(record: Record, measure: Measure) -> float:
     """Share of the steps whose candidate passed."""
     if not record.points:
         return _NOTHING
-    return sum(point.verdict is Verdict.PASSED for point in record.points) / len(record.points)
+    return sum(point.verdict is Verdict.PASSED for point in record.searched) / record.steps
 
 
 def best_step(record: Record, measure: Measure) -> float:
@@ -283,6 +283,8 @@ TIMED = tuple(
     or metric.name in ("correct", "sure", "average", "kept", "geometric", "median", "slower")
 )
 """Metrics that another baseline or another clock changes, and correctness beside them."""
+OF_RATIOS = frozenset(metric.name for metric in TIMED) - {"correct"}
+"""Metrics that say something only of a system of which some winner, or none at all, was timed."""
 SEARCH_ONLY = frozenset(
     ("first_correct", "first_fast", "steps_built", "steps_passed", "first_passed", "best_step",
      "steps", "seconds", "qd_score", "coverage")

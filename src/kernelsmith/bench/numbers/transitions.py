@@ -60,7 +60,7 @@ def flows(records: Sequence[Record]) -> list[Flow]:
     members: dict[str, list[tuple[Point, Point | None]]] = {kind: [] for kind in KINDS}
     for record in records:
         by_step = {point.step: point for point in record.points}
-        for point in record.points:
+        for point in record.searched:
             if point.verdict is None:
                 continue
             parent = None if point.parent is None else by_step.get(point.parent)
@@ -85,7 +85,7 @@ def rounds(records: Sequence[Record], *, checkpoints: Sequence[int] = CHECKPOINT
         found.append(
             Round(
                 since=since, to=to, searches=len(searches),
-                built=sum(any(p.is_built for p in r.points[:to]) for r in searches) / len(searches),
+                built=sum(_is_built(record, to) for record in searches) / len(searches),
                 correct=sum(right for right, _ in now) / len(searches),
                 average=_mean([ratio for right, ratio in now if right]),
                 rescued=len(rescued), rescued_average=_mean([ratio for _, ratio in rescued]),
@@ -127,10 +127,14 @@ def _gain(point: Point, parent: Point | None) -> float | None:
 
 def _best(record: Record, steps: int) -> tuple[bool, Ratio | None]:
     """Whether something was right after so many steps, and the best ratio then."""
-    taken = record.points[:steps]
+    taken = record.searched[:steps]
     timed = [point.speedup for point in taken if point.speedup is not None]
     right = any(point.verdict is Verdict.PASSED for point in taken)
     return right, max(timed, key=lambda ratio: ratio.value, default=None)
+
+
+def _is_built(record: Record, steps: int) -> bool:
+    return any(point.is_built for point in record.searched[:steps])
 
 
 def _mean(ratios: Sequence[Ratio | None]) -> float | None:

@@ -25,9 +25,31 @@ def reached(searches: Mapping[str, Search]) -> Sheet:
         ),
         notes=("share of the logarithm of the whole search's speed-up; best: geometric mean over "
                "tasks, eager kept until beaten, as the search timed it; steps overlap, so their "
-               "time adds up to more than the search's",),
+               "time adds up to more than the search's",
+               *_uncounted_steps(searches)),
         text_columns=2, key="reached",
     )  # fmt: skip
+
+
+def _uncounted_steps(searches: Mapping[str, Search]) -> list[str]:
+    missing = {
+        name: max((each.uncounted for each in search.reached), default=0)
+        for name, search in searches.items()
+    }
+    return [
+        f"{name}: what {count} steps took nobody counted; tokens and cost are without them"
+        for name, count in missing.items()
+        if count
+    ]
+
+
+def _uncounted_searches(searches: Mapping[str, Search]) -> list[str]:
+    return [
+        f"{name}: what {each.uncounted} searches took in {each.what} nobody counted"
+        for name, search in searches.items()
+        for each in search.prices
+        if each.uncounted
+    ]
 
 
 def stopped(searches: Mapping[str, Search]) -> Sheet:
@@ -76,7 +98,7 @@ def prices(searches: Mapping[str, Search]) -> Sheet:
             for each in search.prices
         ),
         notes=("a gain is a step that raised a task's best speed-up above eager and what was "
-               "best before",),
+               "best before", *_uncounted_searches(searches)),
         text_columns=2, key="prices",
     )  # fmt: skip
 

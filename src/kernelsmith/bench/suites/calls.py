@@ -11,6 +11,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kernelsmith.bench.beginning import begun_with
 from kernelsmith.bench.suites.rewriting import (
     anywhere,
     as_function,
@@ -172,7 +173,8 @@ def _timed_names(script: Script) -> set[str]:
 
 def _source(script: Script, entry: str, tests: list[ast.stmt]) -> str:
     reference = script.text.partition(RULER)[0].strip()
-    foreign = {*script.foreign, script.name}
+    # what comes from the future holds for files, and these become functions
+    foreign = {*script.foreign, script.name, "__future__"}
     helpers = ast.parse(script.helpers).body if script.helpers else []
     body = anywhere(without_paths([*helpers, *tests], foreign))
     play = as_function("play", [entry], body)
@@ -238,8 +240,9 @@ def part(name: str) -> str:
 def _survey(bare: Task, surveyor: Surveyor, *, run: bool) -> Calls:
     # In names of its own: a reference may be called `sum`.
     before = "" if run else f"exec({part('without_gpu')!r}, {{}})\n\n"
+    text = begun_with(before, bare.source)
     survey = (
-        f"{before}{bare.source}\n\n_names = {{}}\nexec({part('survey')!r}, _names)\n\n\n"
+        f"{text}\n\n_names = {{}}\nexec({part('survey')!r}, _names)\n\n\n"
         "def get_workloads(play=get_workloads):\n"
         f"    return play(survey=lambda *asked: _names['survey'](*asked, run={run}))\n"
     )

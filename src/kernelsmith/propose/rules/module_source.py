@@ -32,11 +32,16 @@ def candidate_source(
     """Put a stand-alone candidate together."""
     task = module.task
     lines = [*_imports(module), *imports.splitlines()]
-    ordered = sorted(set(lines), key=lambda each: (each.startswith("from kernelsmith"), each))
+    ordered = sorted(set(lines), key=import_order)
     return _TEMPLATE.format(
         title=f"{task.name}: written by kernelsmith's rules.", words=words, header=header,
         imports="\n".join(ordered), kernel=kernel.rstrip(), body=_body(module, graph, launch),
     )  # fmt: skip
+
+
+def import_order(line: str) -> tuple[bool, bool, str]:
+    """What comes from the future comes first, what is ours last."""
+    return not line.startswith("from __future__"), line.startswith("from kernelsmith"), line
 
 
 def _imports(module: Module) -> list[str]:

@@ -9,7 +9,9 @@ import torch
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.rewrite.cost import Peaks
+from kernelsmith.propose.rules.rewrite.file import write_file
 from kernelsmith.propose.rules.rewrite.forms import forms_of
+from kernelsmith.propose.rules.rewrite.read import Traced
 from kernelsmith.propose.rules.rewrite.session import open_session, request_for
 
 FREE = Peaks(launch_us=0.0)
@@ -307,3 +309,13 @@ def test_an_inherited_forward_is_rewritten_beside_the_base():
         other.load_state_dict(model.state_dict())
         assert other.as_traced is (given[-1] == 0.5)
         torch.testing.assert_close(other(x), model(x))
+
+
+def test_no_import_is_put_before_what_comes_from_the_future():
+    source = FUNCTION.strip().replace("import torch", "from torch import matmul, randn, sum", 1)
+    source = source.replace("torch.", "")
+    traced = Traced(roots=(0,), returns="Tensor", arguments=(), init=())
+    branch = (traced, ["return a"])
+    compile(write_file(source, "rows", [branch]), "plain.py", "exec")
+    with pytest.raises(NotRecognised, match="no place for an import"):
+        write_file(f"from __future__ import annotations\n{source}", "rows", [branch])

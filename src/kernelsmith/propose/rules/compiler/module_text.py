@@ -14,6 +14,7 @@ from kernelsmith.propose.rules.compiler.apart import renamed, renamings
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.lineage import class_of, delegates, passed
+from kernelsmith.propose.rules.module_source import import_order
 
 _HELPERS = ("get_inputs", "get_init_inputs", "get_workloads", "statistic", "index_scores")
 _LAID_OUT = '''\
@@ -59,7 +60,7 @@ def candidate_text(
     tree = _kept(task)
     own = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    lines = sorted({"import torch", *own, *imports}, key=_order)
+    lines = sorted({"import torch", *own, *imports}, key=import_order)
     others = renamings(block, {name for node in rest for name in _named(node)})
     block = renamed(block, others)
     parts = [replace(part, function=others.get(part.function, part.function)) for part in parts]
@@ -71,10 +72,6 @@ def candidate_text(
         f"{block.rstrip()}\n# EVOLVE-BLOCK-END\n\n\n"
         + "\n".join(layouts) + f"\n\n\n{_LAID_OUT}\n\n\n{body}\n"
     )  # fmt: skip
-
-
-def _order(line: str) -> tuple[bool, bool, str]:
-    return line.startswith("from __future__") is False, line.startswith("from kernelsmith"), line
 
 
 def _layout(number: int, part: Part, count: int) -> str:

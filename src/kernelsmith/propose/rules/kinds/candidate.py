@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.trace import safe_name
 from kernelsmith.propose.rules.lineage import delegates
+from kernelsmith.propose.rules.module_source import import_order
 from kernelsmith.propose.rules.source import Module
 from kernelsmith.propose.rules.space import Parameters, Space
 
@@ -76,7 +77,7 @@ class Written:
         parts = self.render(chosen)
         lines = sorted(
             {"import torch", *_IMPORTS[self.backend], *_imports(self.module)},
-            key=lambda each: (each.startswith("from kernelsmith"), each),
+            key=import_order,
         )
         return _TEMPLATE.format(
             title=f"{self.module.task.name}: written by kernelsmith's rules.", words=self.does,

@@ -57,10 +57,9 @@ def write_file(
         first = tree.body[0]
         doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         at = (first.end_lineno or 0) if doc else first.lineno - 1
-        if at == 0 or not _has_future(tree):
-            lines[at:at] = ["import torch"]
-        else:
+        if _has_future(tree):
             raise NotRecognised("rules find no place for an import")
+        lines[at:at] = ["import torch"]
     return "\n".join(lines) + "\n"
 
 
