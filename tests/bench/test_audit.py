@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelsmith.bench.audit import NEEDS_CUDA, Auditor, Finding, Opinion, held, tally
+from kernelsmith.bench.audit import NEEDS_CUDA, Auditor, Finding, Opinion, held, limited, tally
 from kernelsmith.bench.published.folder import published_in
 from kernelsmith.bench.published.kernel import Published, language_of
 from kernelsmith.bench.suite import open_suite
@@ -197,6 +197,34 @@ def test_a_finding_stands_while_nothing_that_decides_it_is_another(auditor, righ
     assert not auditor.stands(found, replace(kernel, claim=8.0))
     assert not auditor.stands(replace(found, opinion=Opinion.UNJUDGED), kernel)
     assert not auditor.stands(found, replace(kernel, number=99))
+
+
+def test_only_what_can_be_judged_here_is_taken(auditor):
+    assert auditor.takes(a_kernel(RIGHT))
+    assert auditor.takes(a_kernel(RIGHT, number=99, reference=REFERENCE))
+    assert not auditor.takes(a_kernel(RIGHT, number=99))
+    assert not auditor.takes(a_kernel(CUDA))  # it defines no ModelNew
+
+
+@pytest.mark.triton
+def test_cuda_is_taken_where_there_is_a_gpu_and_a_compiler(auditor):
+    assert auditor.takes(a_kernel(f"{CUDA}{RIGHT}"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "here", "kept", "left_out"),
+    [
+        (2, "acde", "abc", "de"),  # b is in a language that nothing runs here
+        (2, "abcde", "ab", "cde"),
+        (9, "ace", "abcde", ""),
+        (1, "e", "abcde", ""),
+        (None, "abcde", "abcde", ""),
+    ],
+)
+def test_a_limit_counts_whatever_is_judged(limit, here, kept, left_out):
+    kernels = [a_kernel(CUDA if name in "bd" else RIGHT, id=name) for name in "abcde"]
+    found = limited(kernels, limit, lambda kernel: kernel.id in here)
+    assert tuple("".join(each.id for each in side) for side in found) == (kept, left_out)
 
 
 def test_a_refused_source_is_run_all_the_same(auditor):

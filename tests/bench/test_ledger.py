@@ -1,5 +1,6 @@
 """Files of records: written to last, read whatever happened to them, merged over machines."""
 
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +67,30 @@ def test_corrupt_lines_are_reported_by_number_and_nothing_else_is_lost(file):
     assert [record.entry for record in found.records] == ["suite/one", "suite/two"]
     assert [each.line for each in found.corrupt] == [2, 3, 4, 5]
     assert str(found.corrupt[0]) == f"{file}:2: its schema is 'bench/9', not 'bench/1'; skipped"
+
+
+def test_a_file_made_from_records_is_one_line_that_names_the_records(file, tmp_path):
+    put(file, a_record())
+    made, alone = tmp_path / "results.json", tmp_path / "alone" / "results.json"
+    made.write_text(json.dumps({"schema": "bench-results/1", "overall": [1, 2]}, indent=1))
+    alone.parent.mkdir()
+    alone.write_text(made.read_text())
+    for paths, said in (
+        ([made], f"no line of {str(made)!r} is a record .*hand in {str(file)!r}"),
+        ([file, made], f"hand in {str(file)!r}"),
+        ([alone], "hand in a bench's folder, or its records.jsonl"),
+    ):
+        with pytest.raises(UsageError, match=said) as error:
+            read(*paths)
+        assert "\n" not in str(error.value)
+
+
+def test_a_file_of_another_name_with_one_record_is_read(file, tmp_path):
+    put(file, a_record())
+    other = tmp_path / "mine.jsonl"
+    other.write_text("{torn\n" + file.read_text())
+    found = read(other)
+    assert (len(found.records), len(found.corrupt)) == (1, 1)
 
 
 def test_bytes_that_are_no_text_spoil_their_line_only(file):
@@ -226,12 +251,12 @@ def test_merging_never_writes_over_results(tmp_path):
 
 
 def test_files_without_a_record_are_not_merged(tmp_path, capsys):
-    (tmp_path / "one.jsonl").write_text("torn\n")
+    (tmp_path / RECORDS).write_text("torn\n")
     into = tmp_path / "both"
-    assert main(["bench", "merge", str(into), str(tmp_path / "one.jsonl")]) == 2
+    assert main(["bench", "merge", str(into), str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "nothing to merge" in said
-    assert "one.jsonl:1: not JSON" in said
+    assert f"{RECORDS}:1: not JSON" in said
     assert not into.exists()
 
 

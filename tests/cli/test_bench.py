@@ -1,10 +1,15 @@
 """``kernelsmith bench``: the built-in suite at a reduced budget, and what users get wrong."""
 
 import json
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from kernelsmith.bench.ledger import RECORDS, read
+from kernelsmith.bench.protocol import Status
+from kernelsmith.bench.record import Key
+from kernelsmith.cli.bench_run import Panel
 from kernelsmith.cli.main import main, parser
 
 HURRIED = """
@@ -28,6 +33,14 @@ name = "m"
 temperature = 0.9
 usd_per_million_in = 1.0
 usd_per_million_out = 2.0
+"""
+TASK = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+def get_inputs():
+    return [torch.rand(4)]
 """
 TASKS = ("gelu_bias", "rms_norm", "softmax")
 
@@ -125,6 +138,38 @@ def test_a_suite_is_listed_with_what_loads_and_what_does_not(tmp_path, capsys):
     assert [each["id"] for each in found["absent"]] == [f"kernelbench/level1/{n}" for n in (2, 3)]
 
 
+def test_a_folder_that_is_called_almost_like_a_verb_is_a_suite(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lst").mkdir()
+    (tmp_path / "lst" / "a.py").write_text(TASK)
+    assert main(["bench", "list", "folder:lst", "--json"]) == 0
+    assert [each["id"] for each in json.loads(capsys.readouterr().out)["tasks"]] == ["lst/a"]
+    words = ["bench", "folder:lst", "--backend", "null", "--steps", "1", "--out", "out"]
+    assert main(words) == 2  # nothing is judged without a device
+    assert "no suite" not in capsys.readouterr().err
+
+
+def test_what_a_suite_says_is_listed_as_it_is(tmp_path, capsys):
+    rows = [
+        {"code": TASK, "name": "[16]", "level": "[/x]"},
+        {"code": TASK, "name": "b", "level": ":100:"},
+    ]
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for more, said in (((), ("[/x]", ":100:")), (("--full",), ("set/[/x]/[16]", ":100:"))):
+        assert main(["bench", "list", f"table:{tmp_path / 'set.jsonl'}", *more]) == 0
+        out = capsys.readouterr().out
+        assert all(each in out for each in said)
+
+
+def test_what_is_under_way_is_shown_as_it_is_called():
+    key = Key(entrant="rules", entry="set/[/x]/[16]", seed=0)
+    panel = Panel()
+    panel(Status(total=1, before=0, running={key: None}))
+    console = Console(file=StringIO(), width=80)
+    console.print(panel)
+    assert "set/[/x]/[16] #0" in console.file.getvalue()
+
+
 def test_a_suite_is_listed_level_by_level(capsys):
     counts = []
     for words in ([], ["--level", "3"], ["--level", "difficulty 1", "--level", "2"]):
@@ -149,6 +194,13 @@ def test_every_built_in_task_loads(capsys):
         (["list"], "kernelsmith bench list SUITE"),
         (["list", "builtin", "--only", "nothing"], "no task of builtin"),
         (["nothing"], "no suite 'nothing'"),
+        (["comapre", "here", "there", "--ratio", "call"], "nearest is the verb 'compare'; verbs"),
+        (["lst", "builtin", "--full"], "nearest is the verb 'list'; verbs are list, show, compare"),
+        (["buitlin", "--limit", "1"], "nearest is the suite 'builtin'"),
+        (["exprot"], "are read as 'folder:exprot'"),
+        (["builtin", "--steps", "0"], "--steps is at least 1"),
+        (["builtin", "--config", "none.toml"], "--steps is at least 1"),
+        (["audit", "exprot", "--limit", "0"], "--limit is at least 1; got 0"),
         (["builtin", "aten"], "one suite at a time"),
         (["kernelbench:/nowhere"], "git clone https://github.com/ScalingIntelligence/KernelBench"),
         (["builtin", "--entrant", "jax"], "no entrant 'jax'"),
@@ -183,6 +235,8 @@ def test_every_built_in_task_loads(capsys):
 )
 def test_a_request_that_cannot_be_met_is_one_line(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "exprot").mkdir()
+    (tmp_path / "none.toml").write_text("[budget]\nsteps = 0\n")
     assert main(["bench", *words]) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert said in error

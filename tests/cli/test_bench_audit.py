@@ -169,3 +169,24 @@ def test_an_audit_that_cannot_be_done_is_one_line(audit, tmp_path, monkeypatch, 
     assert main(["bench", "audit", "kernels", *more]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_a_limit_counts_what_can_be_judged_and_names_what_it_left_out(audit, tmp_path, capsys):
+    kernels = tmp_path / "kernels"  # with two of CUDA, and nothing here that runs them
+    for name in "abc":
+        (kernels / f"{name}.py").write_text(REFERENCE + FAILS)
+    (kernels / "aa.py").write_text(FAILS)  # brings no reference
+    words = ["bench", "audit", str(kernels), "--effort", "quick", "--json"]
+    out = ["--out", str(tmp_path / "few")]
+    assert main([*words, "--limit", "2", *out]) == 1
+    said = capsys.readouterr()
+    body = json.loads(said.out)
+    found = {each["id"]: each["opinion"] for each in body["kernels"]}
+    assert (found.pop("a.py"), found.pop("b.py")) == ("fails", "fails")
+    assert len(found) == 3  # aa.py and two of CUDA
+    assert set(found.values()) == {"unjudged"}
+    assert body["left_out"] == ["c.py"]
+    told = "--limit 2 takes the first, by path and row, that can be judged here; 1 left out: c.py"
+    assert told in said.err
+    assert main([*words, "--limit", "3", *out]) == 1
+    assert json.loads(capsys.readouterr().out)["left_out"] == []

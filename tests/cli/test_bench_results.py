@@ -150,3 +150,14 @@ def test_a_bench_that_time_or_money_ended_is_not_taken_for_a_whole_one(results, 
 def test_no_winner_is_judged_again_where_none_is_asked_for(results, limit, capsys):
     said = refused(capsys, "verify", results, f"--limit={limit}")
     assert f"--limit is at least 1; got {limit}" in said
+
+
+@pytest.mark.parametrize("verb", [("show",), ("export",), ("verify",), ("merge",), ("compare",)])
+def test_tables_handed_in_for_records_are_one_line(results, tmp_path, capsys, verb):
+    answered(capsys, "show", results, "--out", results)
+    made, records = Path(results, "results.json"), Path(results, RECORDS)
+    words = {"export": [str(made), "out"], "merge": [str(tmp_path / "both"), results, str(made)],
+             "compare": [results, str(made)]}  # fmt: skip
+    line = refused(capsys, *verb, *words.get(verb[0], [str(made)]))
+    assert line.startswith(f"kernelsmith: no line of {str(made)!r} is a record")
+    assert line.endswith(f"hand in {str(records)!r}")

@@ -8,7 +8,7 @@ same kind of device only.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -118,11 +118,8 @@ class Auditor:
             own_kernel=kernel.language != "pytorch", sha256=sha256(kernel.source),
             suite=self._suite, effort=self._effort,
         )  # fmt: skip
-        if kernel.language == "cuda":
-            if not self._gpu or "cuda" not in known_backends():
-                return replace(found, evidence=NEEDS_CUDA)
-            if "ModelNew" not in kernel.source:
-                return replace(found, evidence="a CUDA file without a ModelNew that calls it")
+        if why := self.unfit(kernel):
+            return replace(found, evidence=why)
         try:
             task = self._task(kernel)
             found = replace(found, task=found.task or task.name, task_hash=task_hash(task))
@@ -136,6 +133,28 @@ class Auditor:
         if said.opinion is Opinion.REFUSED:
             said = replace(said, if_run=_short(self._all_the_same(task, kernel)))
         return said
+
+    def unfit(self, kernel: Published) -> str:
+        """Why a kernel is not even tried here; empty where it is."""
+        if kernel.language != "cuda":
+            return ""
+        if not self._gpu or "cuda" not in known_backends():
+            return NEEDS_CUDA
+        return "" if "ModelNew" in kernel.source else "a CUDA file without a ModelNew that calls it"
+
+    def takes(self, kernel: Published) -> bool:
+        """Whether a kernel can be judged here, as far as that shows before it is built.
+
+        Its language needs a backend that works on this machine, and its task has to be found.
+        """
+        if self.unfit(kernel):
+            return False
+        try:
+            self._device(self._backend(kernel))
+            self._task(kernel)
+        except SmithError:
+            return False
+        return True
 
     def stands(self, found: Finding, kernel: Published) -> bool:
         """Whether a finding of before is about what would be judged now, in the same way.
@@ -312,6 +331,25 @@ def _names(kernel: Published) -> Sequence[str]:
     if kernel.name:
         names.append(kernel.name)
     return names
+
+
+def limited(
+    kernels: Sequence[Published], limit: int | None, takes: Callable[[Published], bool]
+) -> tuple[list[Published], list[Published]]:
+    """The first kernels that can be judged, as many as the limit says, and those left out for it.
+
+    What cannot be judged stays and does not count: it costs nothing, and is named with the reason.
+    """
+    if limit is None:
+        return list(kernels), []
+    kept: list[Published] = []
+    left_out: list[Published] = []
+    counted = 0
+    for kernel in kernels:
+        counts = takes(kernel)
+        (left_out if counts and counted >= limit else kept).append(kernel)
+        counted += counts
+    return kept, left_out
 
 
 def tally(findings: Sequence[Finding]) -> Mapping[str, int]:

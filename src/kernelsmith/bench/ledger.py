@@ -8,7 +8,7 @@ several machines merge: the last line for a key on one device wins, devices stay
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,21 +102,14 @@ def read(*paths: Path) -> Results:
     """Read files of records, or folders that hold one, and put them together.
 
     Raises:
-        UsageError: One of them is not there.
+        UsageError: One of them is not there, or is another file than one of records.
     """
     found: dict[tuple[Key, str], tuple[Record, Path]] = {}
     missing: dict[Key, Missing] = {}
     corrupt: list[Corrupt] = []
     replaced: list[Replaced] = []
     for path in map(located, paths):
-        for number, line in enumerate(lines_in(path), start=1):
-            if not line.strip():
-                continue
-            try:
-                value = parsed(line)
-            except ValueError as error:
-                corrupt.append(Corrupt(path=path, line=number, reason=str(error)))
-                continue
+        for value in _values(path, corrupt):
             if isinstance(value, Missing):
                 missing[value.key] = value
                 continue
@@ -140,6 +133,32 @@ def read(*paths: Path) -> Results:
         homes=tuple(file.parent for _, file in found.values()),
         replaced=tuple(replaced),
     )  # fmt: skip
+
+
+def _values(path: Path, corrupt: list[Corrupt]) -> Iterator[Record | Missing]:
+    """What a file holds; lines that cannot be read are added to those that are corrupt.
+
+    Raises:
+        UsageError: It is another file than one of records: not a line of it can be read.
+    """
+    before, count = len(corrupt), 0
+    for number, line in enumerate(lines_in(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = parsed(line)
+        except ValueError as error:
+            corrupt.append(Corrupt(path=path, line=number, reason=str(error)))
+            continue
+        count += 1
+        yield value
+    if not count and corrupt[before:] and path.name != RECORDS:
+        first, beside = corrupt[before], path.parent / RECORDS
+        meant = repr(str(beside)) if beside.is_file() else f"a bench's folder, or its {RECORDS}"
+        raise UsageError(
+            f"no line of {str(path)!r} is a record (line {first.line}: {first.reason}); "
+            f"hand in {meant}"
+        )
 
 
 def located(path: Path) -> Path:

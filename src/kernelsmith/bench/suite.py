@@ -150,6 +150,17 @@ _UNREAD = {
 """Suites that are known and not read, and why."""
 
 
+def known_suites() -> dict[str, str]:
+    """Every suite that can be read, by name: how it is asked for."""
+    return {name: f"{name}:{each.needs}" if each.needs else name
+            for name, each in sorted(_KNOWN.items())}  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """Whether a suite is called so, also one that is not read."""
+    return name in _KNOWN or name.lower() in _UNREAD
+
+
 def settled(spec: str) -> str:
     """What a user wrote, so that it means the same from any folder."""
     name, _, where = spec.partition(":")
@@ -170,8 +181,7 @@ def open_suite(spec: str, wanted: Wanted = every) -> Suite:
     if name.lower() in _UNREAD:
         raise UsageError(f"suite {name!r} is not read: {_UNREAD[name.lower()]}; {_HAVE_THEM}")
     if known is None:
-        forms = ", ".join(f"{n}:{k.needs}" if k.needs else n for n, k in sorted(_KNOWN.items()))
-        raise UsageError(f"no suite {name!r}; known are {forms}")
+        raise UsageError(f"no suite {name!r}; known are {', '.join(known_suites().values())}")
     if known.needs and not where:
         raise UsageError(
             f"suite {name!r} is read from where you have it: {name}:{known.needs}; "

@@ -1,6 +1,7 @@
 """``kernelsmith bench``: compare models, proposers and policies on a suite, and look at results."""
 
 import argparse
+import difflib
 from pathlib import Path
 
 from kernelsmith.cli.command import Command
@@ -103,7 +104,11 @@ def _which(group: argparse._ArgumentGroup) -> None:
         help="an id, its last part, or a pattern such as 'level1/*'; repeatable",
     )  # fmt: skip
     group.add_argument("--level", action="append", default=[], metavar="L", help="repeatable")
-    group.add_argument("--limit", type=int, metavar="N", help="the first N tasks (or winners)")
+    group.add_argument(
+        "--limit", type=int, metavar="N",
+        help="the first N tasks, or winners; in an audit the first N kernels, by path and row, "
+        "that can be judged here",
+    )  # fmt: skip
     group.add_argument(
         "--sample", type=int, metavar="N", help="N tasks per level, spread evenly, always the same"
     )
@@ -160,6 +165,7 @@ def _run(args: argparse.Namespace) -> int:
         return bench_run.resumed(args)
     if not words:
         raise UsageError("name a suite, as in: kernelsmith bench builtin --limit 3")
+    _refuse_unknown(words[0])
     _refuse_unheard(words[0], args)
     if words[0] in _TAKES:
         if words[0] == "list":
@@ -169,6 +175,22 @@ def _run(args: argparse.Namespace) -> int:
     if len(words) > 1:
         raise UsageError(f"one suite at a time; got {' '.join(words)}")
     return bench_run.begun(words[0], args)
+
+
+def _refuse_unknown(word: str) -> None:
+    """See to it that a word is a verb or a suite, and say which it may have meant."""
+    from kernelsmith.bench.suite import is_known, known_suites
+
+    if word in _TAKES or ":" in word or is_known(word):  # what a suite needs besides, it says
+        return
+    suites = known_suites()
+    said = [f"no suite {word!r}, and no verb"]
+    if near := difflib.get_close_matches(word.lower(), [*_TAKES, *suites], n=1):
+        said.append(f"nearest is the {'verb' if near[0] in _TAKES else 'suite'} {near[0]!r}")
+    if Path(word).is_dir():
+        said.append(f"task files in the folder of that name are read as 'folder:{word}'")
+    said.append(f"verbs are {', '.join(_TAKES)}")
+    raise UsageError("; ".join([*said, f"suites are {', '.join(suites.values())}"]))
 
 
 def _said(args: argparse.Namespace) -> list[str]:

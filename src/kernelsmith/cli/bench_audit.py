@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from kernelsmith.bench.audit import Auditor, Finding, Opinion, tally
+from kernelsmith.bench.audit import Auditor, Finding, Opinion, limited, tally
 from kernelsmith.bench.lines import Lines, body_of, folder_at, lines_in, value_of
 from kernelsmith.bench.published.folder import published_in
 from kernelsmith.bench.published.kernel import Published, Unread
@@ -25,6 +25,7 @@ from kernelsmith.errors import UsageError
 SCHEMA = "audit/1"
 _BAD = (Opinion.CHEATED, Opinion.WRONG, Opinion.REFUSED, Opinion.FAILS, Opinion.SLOWER)
 _REASONS = 8
+_NAMED = 5
 
 
 def audited(folder: Path, args: argparse.Namespace) -> int:
@@ -34,6 +35,8 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
         1 if anything is wrong with one; else 3 if one could not be judged and that is our fault,
         2 if none could be judged at all.
     """
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"--limit is at least 1; got {args.limit}")
     suite = open_suite(args.suite) if args.suite else None
     found_there = list(published_in(folder))
     unread = [each for each in found_there if isinstance(each, Unread)]
@@ -46,13 +49,13 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
         raise UsageError("no kernel fits what was asked for")
     place = folder_at(args.out or Path("runs", "audit", folder.resolve().stem))
     kept = place / "audit.jsonl"
-    known: dict[str, list[Finding]] = {}
-    for before in _known(kept) if kept.exists() else ():
-        known.setdefault(before.id, []).append(before)
+    known = _known(kept)
     auditor = Auditor(args.effort or "usual", suite)
     until = None if args.budget_seconds is None else time.monotonic() + args.budget_seconds
     tell, findings, cut = progress(), [], 0
     try:
+        kernels, left_out = limited(kernels, args.limit, auditor.takes)
+        _say_left_out(left_out, args)
         with Lines(kept) as file:
             for index, kernel in enumerate(kernels):
                 earlier = known.get(kernel.id, [])
@@ -62,7 +65,7 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
                     cut += 1
                     continue
                 if found is None:
-                    if kernel.language != "cuda":  # nothing is waited for
+                    if not auditor.unfit(kernel):  # else nothing is waited for
                         tell(f"[{index + 1}/{len(kernels)}] {kernel.id} ...")
                     found = auditor.audit(kernel)
                     if found not in earlier:  # as little can be said as before
@@ -71,7 +74,7 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
     finally:
         tell("")
         auditor.close()
-    _write(place / "audit.json", folder, args, findings, unread, cut)
+    _write(place / "audit.json", folder, args, findings, unread, cut, left_out)
     if args.json:
         print((place / "audit.json").read_text())
     else:
@@ -110,34 +113,46 @@ def _is_named(kernel: Published, word: str) -> bool:
 
 
 def _chosen(kernels: Iterable[Published], args: argparse.Namespace) -> Iterator[Published]:
-    """What the options leave; ``--limit`` counts what can be judged."""
-    taken = 0
+    """What is named and of a level that is asked for."""
     for kernel in kernels:
         if args.only and not any(_is_named(kernel, word) for word in args.only):
             continue
         if args.level and str(kernel.level) not in args.level:
             continue
-        if args.limit is not None and kernel.language != "cuda":
-            if taken >= args.limit:
-                continue
-            taken += 1
         yield kernel
 
 
-def _known(path: Path) -> Iterator[Finding]:
+def _say_left_out(left_out: Sequence[Published], args: argparse.Namespace) -> None:
+    if not left_out:
+        return
+    named = ", ".join(kernel.id for kernel in left_out[:_NAMED])
+    if more := len(left_out[_NAMED:]):
+        named += f" and {more} more, which audit.json names"
+    print(
+        f"--limit {args.limit} takes the first, by path and row, that can be judged here; "
+        f"{len(left_out)} left out: {named}",
+        file=sys.stderr,
+    )
+
+
+def _known(path: Path) -> dict[str, list[Finding]]:
     """What was found before; a line that cannot be read is named, and its kernel judged again."""
-    for number, line in enumerate(lines_in(path), start=1):
+    known: dict[str, list[Finding]] = {}
+    for number, line in enumerate(lines_in(path) if path.exists() else (), start=1):
         if not line.strip():
             continue
         try:
-            yield value_of(body_of(line, SCHEMA), Finding)
+            found = value_of(body_of(line, SCHEMA), Finding)
         except ValueError as error:
             print(f"kernelsmith: {path}:{number}: {error}; skipped", file=sys.stderr)
+            continue
+        known.setdefault(found.id, []).append(found)
+    return known
 
 
 def _write(
     path: Path, folder: Path, args: argparse.Namespace, found: Sequence[Finding],
-    unread: Sequence[Unread], cut: int,
+    unread: Sequence[Unread], cut: int, left_out: Sequence[Published],
 ) -> None:  # fmt: skip
     body = {
         "schema": SCHEMA,
@@ -147,6 +162,7 @@ def _write(
         "counts": dict(tally(found)),
         "unread": [encode(each) for each in unread],
         "not_looked_at": cut,
+        "left_out": [kernel.id for kernel in left_out],
         "kernels": [_json(each) for each in found],
     }
     try:
@@ -200,7 +216,7 @@ def _show(findings: Sequence[Finding], place: Path) -> None:
         claim = "-" if each.claim is None else f"{each.claim:.2f}x"
         measured = short(each.call or each.speedup)
         table.add_row(each.id, each.opinion.value, claim, measured, _evidence(each))
-    console = Console(highlight=False, markup=False)  # sources say what they like
+    console = Console(highlight=False, markup=False, emoji=False)  # sources say what they like
     if judged:
         console.print(table)
     reasons: dict[str, int] = {}

@@ -56,7 +56,7 @@ def _as_json(suite: str, entries: Sequence[Entry], absent: Sequence[Absent]) -> 
 
 
 def _print(suite: str, entries: Sequence[Entry], absent: Sequence[Absent], *, full: bool) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # suites say what they like
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     if full:
         for column in ("task", "level", "family", "dtype", "note"):
@@ -78,5 +78,5 @@ def _print(suite: str, entries: Sequence[Entry], absent: Sequence[Absent], *, fu
             table.add_row(level or "-", *map(str, counts))
     console.print(table)
     for gone in absent:
-        console.print(f"{gone.id}: {gone.reason}", markup=False, soft_wrap=True)
-    console.print(f"{suite}: {len(entries)} tasks load, {len(absent)} do not", markup=False)
+        console.print(f"{gone.id}: {gone.reason}", soft_wrap=True)
+    console.print(f"{suite}: {len(entries)} tasks load, {len(absent)} do not")

@@ -75,6 +75,8 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
     where = args.evaluator[0] if args.evaluator else None
     said = vars(args) | {"policy": None, "evaluator": where}
     config = with_options(laid_out(args), argparse.Namespace(**said))
+    if config.budget.steps < 1:  # a run may have none, to take up what was judged; a bench may not
+        raise UsageError("--steps is at least 1: a search without a candidate says nothing; got 0")
     entrants = tuple(_entrants(args, config.proposer))
     if args.max_usd is not None or config.budget.usd is not None:
         for each in entrants:
@@ -169,10 +171,10 @@ def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
         if args.json:
             print((folder / outputs.RESULTS).read_text())
         else:
-            console = Console(highlight=False)
+            console = Console(highlight=False, markup=False, emoji=False)
             tables.terminal(found, console, full=args.full)
             for name in (outputs.RESULTS, outputs.REPORT, outputs.MARKDOWN, outputs.LATEX):
-                console.print(str(folder / name), soft_wrap=True, markup=False)
+                console.print(str(folder / name), soft_wrap=True)
     unjudged = [each for each in results.missing if each.entrant]
     for each in unjudged:
         print(f"{each.entrant} on {each.entry}: {each.reason}", file=sys.stderr)
@@ -242,7 +244,8 @@ class Panel:
         for key, progress in status.running.items():
             said = "" if progress is None else f"step {progress.told}/{progress.of}"
             best = "" if progress is None or progress.best is None else f"best {progress.best:.2f}x"
-            rows.add_row(Text(key.entrant, style="dim"), f"{key.entry} #{key.seed}", said, best)
+            what = Text(f"{key.entry} #{key.seed}")  # as it is: names are not ours
+            rows.add_row(Text(key.entrant, style="dim"), what, said, best)
         parts: list[RenderableType] = [bar, rows]
         if status.last is not None:
             parts.append(Text(_outcome(status.last), style="dim"))

@@ -44,7 +44,7 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/7"
+JUDGE = f"{__version__}/8"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 

@@ -8,14 +8,21 @@ from types import SimpleNamespace
 
 import pytest
 
+from kernelsmith.domain.candidate import Candidate
+from kernelsmith.domain.device import Device
+from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda.backend import CudaBackend
-from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted
+from kernelsmith.evaluate.cuda.oracle import TRYING, DeviceOracle, Predicted
 from kernelsmith.evaluate.cuda.peak import Footprint
+from kernelsmith.evaluate.cuda.turns import Turns
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.failure import lacks_memory
-from kernelsmith.evaluate.rooms import PART, Rooms
+from kernelsmith.evaluate.harness import Judge
+from kernelsmith.evaluate.rooms import PART, ROOMS, Rooms
+from kernelsmith.evaluate.spent import Spent
+from kernelsmith.testing import QUICK
 
 GIGA = 1 << 30
 TASK = Task(
@@ -76,7 +83,7 @@ def pass_through(context):
 
 
 def known(oracle):
-    """Of a size that need not be found: for that, two rooms are taken."""
+    """Of a size that need not be found: for that, rooms are taken, too."""
     oracle.rooms()
     return oracle
 
@@ -188,10 +195,58 @@ def test_who_found_no_memory_has_twice_the_rooms_once_and_then_the_device_alone(
     with judge.staying(oracle) as beside:
         assert beside
     assert not oracle.widen()
+    assert oracle.rooms() == 2 * before
     with judge.staying(oracle) as beside:
         assert not beside
     large = known(Sized(20 * GIGA))  # there are no twice as many
+    before = large.rooms()
     assert not large.widen()
+    assert large.rooms() == before > 0
+    with judge.staying(large) as beside:
+        assert not beside
+
+
+@pytest.mark.parametrize("size", [4 * GIGA, 20 * GIGA])
+def test_where_nobody_may_be_alone_who_found_no_memory_keeps_its_rooms(a_judge, size):
+    oracle, judge = known(Sized(size)), a_judge()
+    judge.only_beside = True
+    while oracle.widen():
+        pass
+    with pytest.raises(UsageError, match="alone"), judge.staying(oracle, alone=True):
+        pass
+    with judge.staying(oracle) as beside:  # the next candidate
+        assert beside
+
+
+def test_a_program_has_twice_the_memory_in_twice_the_rooms(a_judge):
+    oracle, judge = known(Sized(4 * GIGA)), a_judge()
+    with checking(judge, oracle):
+        before = oracle.for_programs
+    assert oracle.widen()
+    with checking(judge, oracle):
+        assert oracle.for_programs == pytest.approx(2 * before)
+        both = oracle.for_programs + oracle.limits[-1]
+        assert both < oracle.rooms() * PART + 2 / 8
+
+
+def test_both_sides_that_are_timed_beside_others_leave_them_memory(a_judge):
+    oracle, judge = known(Sized(4 * GIGA)), a_judge()
+    with judge.staying(oracle):
+        with Turns(judge, oracle, Spent()) as turns:
+            share = oracle.for_programs
+            assert share == pytest.approx(oracle.rooms() * PART + 1 / 4)
+            turns.beside()
+            assert oracle.for_programs == share
+        assert oracle.for_programs is None
+    with judge.staying(oracle, alone=True), Turns(judge, oracle, Spent()):
+        assert oracle.for_programs is None  # there is nobody to leave anything to
+
+
+def test_a_forward_of_unknown_size_has_the_rooms_that_it_may_fill(a_judge):
+    with a_judge()._rooms.taken(ROOMS - TRYING):
+        assert holds(a_judge().staying(Sized(GIGA)))
+    with a_judge()._rooms.taken(ROOMS - TRYING + 1):
+        assert not holds(a_judge().staying(Sized(GIGA)))
 
 
 def test_beside_many_judges_a_task_that_needs_the_device_alone_can_be_refused(a_judge):
@@ -202,6 +257,41 @@ def test_beside_many_judges_a_task_that_needs_the_device_alone_can_be_refused(a_
     with pytest.raises(UsageError, match="alone") as refused, judge.staying(Sized(60 * GIGA)):
         pass
     assert lacks_memory(str(refused.value))  # so that it is tried again without others
+
+
+class Short:
+    """A reference's process on a device that has no more memory than for its first forward."""
+
+    alive, way = True, None
+
+    def __init__(self) -> None:
+        self.found_none = 0
+
+    def call(self, message, *, timeout_s, fds=()):
+        if message["do"] == "predict":
+            size = {"inputs": GIGA, "weights": 0, "outputs": 0, "activations": 0}
+            return {"footprint": size, "free": 100 * GIGA, "total": 140 * GIGA}
+        if message["do"] == "workload":
+            self.found_none += 1
+            return {"misplaced": "cuIpcOpenMemHandle_v2: CUDA error 2"}
+        known = {"missing": [], "workloads": [], "statistic": False, "torch": "2.11"}
+        return known if message["do"] == "open" else {}
+
+
+def test_a_candidate_that_finds_no_memory_where_nobody_may_be_alone_leaves_the_task_to_the_next(
+    a_judge, monkeypatch
+):
+    backend, child = a_judge(), Short()
+    backend.only_beside = True
+    monkeypatch.setattr(backend, "device", lambda: Device(kind="cuda", name="a device"))
+    task = Task(name="doubled", source="def Model(x): return x", entry="Model")
+    judge = Judge(backend, task, QUICK, oracle=DeviceOracle(child, task, threads=1))
+    source = "import triton\n\n\nclass ModelNew:\n    pass\n"
+    for number in (1, 2):
+        found = judge.judge(Candidate(backend="triton", source=f"{source}# {number}\n"))
+        assert found.verdict is Verdict.WRONG
+        assert "CUDA error 2" in found.message
+        assert child.found_none == 1 + number  # the first one in twice the rooms, too
 
 
 def test_how_large_a_task_is_is_found_once(a_judge):

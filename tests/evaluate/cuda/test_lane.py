@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from collections import OrderedDict
 
 import pytest
+from stand_ins import TASK, Reference, a_device
 
 from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.errors import EvaluationLost
@@ -18,8 +20,10 @@ from kernelsmith.evaluate.cuda.lane import (
     _number,
     _whole,
 )
+from kernelsmith.evaluate.cuda.turns import Turns
 from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.lane import NONSENSE
+from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.values import Launches
 from kernelsmith.kernels import BuildRequest
 
@@ -142,6 +146,34 @@ class Remembering(DeviceLane):
 
     def _note_state(self, described):
         assert described is None
+
+
+class Told(DeviceLane):
+    """A program that notes what it is told of its memory."""
+
+    def __init__(self, oracle):
+        self._oracle, self._template, self._settled = oracle, None, OrderedDict()
+        self._view, self.shares = None, []
+
+    def _load(self, source, entry, setup, *, function, more):
+        self.shares.append(more["memory"])
+
+    def _ask(self, message, fds=()):
+        self.shares.append(message["memory"])
+        return {"arena": 0, "size": 0}
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_side_that_is_timed_hears_how_much_memory_it_may_take(tmp_path, beside):
+    backend, _ = a_device(tmp_path)
+    oracle = Reference(rooms=2)
+    sides = Told(oracle), Told(oracle)
+    with backend.staying(oracle, alone=not beside), Turns(backend, oracle, Spent()):
+        for each in sides:
+            each.load("a source", "Model", oracle.workload(TASK.workloads[0], 1), function=False)
+            each.attach(oracle.arrange([]))
+    most = pytest.approx(2 / 64 + 1 / 4)
+    assert sides[0].shares == sides[1].shares == ([most, most] if beside else [None, 1.0])
 
 
 class Mapping:

@@ -8,18 +8,17 @@ import pytest
 
 from kernelsmith.evaluate.cuda import turns as module
 from kernelsmith.evaluate.cuda.backend import CudaBackend
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.cuda.turns import Turns
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.spent import Spent
 
 
-class Idle:
+class Idle(DeviceOracle):
     """A reference's process on a device that is busy for so many probes."""
 
-    way = None
-
     def __init__(self, busy: int = 0) -> None:
-        self.probes, self._busy = 0, busy
+        self.probes, self._busy, self._rooms = 0, busy, 1
 
     def idle_us(self) -> float:
         self.probes += 1

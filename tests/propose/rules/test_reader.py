@@ -116,3 +116,41 @@ def test_a_result_of_another_dtype_than_the_inputs_is_refused(forward):
 )  # fmt: skip
 def test_comparisons_inside_of_a_floating_result_are_read(forward):
     assert "gt" in read_graph(a_task(forward)).ops()
+
+
+FC = {"init": "self.fc = nn.Linear(67, 67)"}
+SHARED = {
+    "another name": ("h = self.fc(x)\nr = h\nh += x\nreturn h * r", FC),
+    "another name, changed": ("h = self.fc(x)\nr = h\nr += x\nreturn h * r", FC),
+    "what contiguous() leaves": ("h = torch.exp(x)\nr = h.contiguous()\nh += x\nreturn h * r", {}),
+    "a view": ("m = x.amax(-1, keepdim=True)\nr = m.squeeze(-1)\nm += 1\nreturn r", {}),
+    "dropout in evaluation": (
+        "h = torch.exp(x)\nr = F.dropout(h, training=False)\nh += x\nreturn r", {},
+    ),
+    "the input": ("y = x.contiguous()\ny += 1\nreturn y * 2", {}),
+    "a weight": (
+        "w = self.w.contiguous()\nw += 1\nreturn x * w",
+        {"init": "self.w = nn.Parameter(torch.ones(67))"},
+    ),
+    "values of a maximum": ("m = x.max(-1)\nv = m.values\nv += 1\nreturn m.values", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SHARED)
+def test_what_is_changed_in_place_under_two_names_is_refused(what):
+    forward, more = SHARED[what]
+    with pytest.raises(NotRecognised, match=r"changed in place|changes its input"):
+        read_graph(a_task(forward, **more))
+
+
+@pytest.mark.parametrize(
+    ("forward", "more"),
+    [
+        ("h = self.fc(x)\nh += x\nh *= 2\nreturn h", FC),
+        ("h = torch.exp(x)\nr = h * 2\nh += r\nreturn h * r", {}),
+        ("h = torch.exp(x)\nh = h + x\nh += 1\nreturn h", {}),
+        ("s = 1.5\nt = s\ns += 1\nreturn x * s * t", {}),
+    ],
+)
+def test_what_nobody_else_holds_may_be_changed_in_place(forward, more):
+    assert read_graph(a_task(forward, **more)).nodes

@@ -33,8 +33,14 @@ def task_from_text(name: str, text: str, run: Callable[[Task], object] | None = 
     """
     with tempfile.TemporaryDirectory(prefix="kernelsmith-suite-") as folder:
         path = Path(folder) / f"{name.replace('/', '_')}.py"
-        path.write_text(text)
-        return load_task(path, run)
+        try:
+            path.write_text(text)
+        except (OSError, ValueError) as error:  # its name is too long, or it is no text
+            raise UsageError(f"it cannot be written to a file: {error}") from error
+        try:
+            return load_task(path, run)
+        except UsageError as error:  # it is not there any more when this is read
+            raise UsageError(str(error).replace(f"{folder}/", "")) from error
 
 
 def records_in(path: Path, *needed: str) -> list[dict[str, object]]:

@@ -22,7 +22,7 @@ from kernelsmith.evaluate.builder import default_cache
 from kernelsmith.evaluate.cuda.floor import Speeds
 from kernelsmith.evaluate.cuda.lane import DeviceLane, Settled, remember
 from kernelsmith.evaluate.cuda.nvml import ComputeMode, Gpu, Nvml, mps_running
-from kernelsmith.evaluate.cuda.oracle import DeviceOracle
+from kernelsmith.evaluate.cuda.oracle import TRYING, DeviceOracle
 from kernelsmith.evaluate.cuda.rehearsal import Rehearsals
 from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
@@ -49,8 +49,6 @@ _SHARING = {"pid": "the driver takes two processes of the same number for one an
 _COMPILE_S = 120.0
 _TRIES = 2
 """Of ncu, which takes the device for a minute where it does not answer."""
-_TRYING = 8
-"""Rooms for one forward of whose size nothing is known yet."""
 
 
 class CudaBackend:
@@ -243,12 +241,14 @@ class CudaBackend:
         """Have room for a whole judgement; says whether that is beside others.
 
         Rooms are held from the first check to the last timing: who waits for its turn keeps what
-        it has. Alone means in all of them. A timed batch takes ``batch_bytes`` on each side.
+        it has. Alone means in all of them; so is a task that was short of memory beside others,
+        where it may be. A timed batch takes ``batch_bytes`` on each side.
         """
         oracle.batch_bytes = batch_bytes or oracle.batch_bytes
         if not oracle.is_sized:
-            with self._rooms.taken(_TRYING), self._sharing(oracle):
+            with self._rooms.taken(TRYING), self._sharing(oracle):
                 oracle.rooms()
+        alone = alone or (oracle.is_short and not self.only_beside)
         rooms = 0 if alone else oracle.rooms()
         if self.only_beside and not rooms:
             raise UsageError("out of memory beside others: this task needs the device alone")

@@ -31,9 +31,12 @@ _BEYOND = 1 / 16
 """Of the device's memory, on top of its rooms, before a process is told that there is no more:
 what libraries take for scratch is in no prediction, and rooms are counted generously for all
 together."""
-_TRIED = 1 / 4
-"""Of the device's memory, that one forward may take beside others to show what it takes; where that
-is too little, it is followed on tensors without contents."""
+TRYING = 16
+"""Rooms for one forward of whose size nothing is known yet. It takes no more than they hold; where
+that is too little, it is followed on tensors without contents."""
+_SCRATCH = TRYING * PART
+"""Of the device's memory, for the libraries of a side that is timed beside others, on top of the
+rooms of its judgement: as much as the forward had by which these were counted."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
@@ -114,6 +117,8 @@ class DeviceOracle(Oracle):
     """What a timed batch may take on each side."""
     unanswered = ""
     """The last question that the reference failed at."""
+    is_short = False
+    """Whether it found no memory in all the rooms that it can have beside others."""
     _is_widened = False
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
@@ -192,12 +197,15 @@ class DeviceOracle(Oracle):
     def widen(self) -> bool:
         """Take twice the rooms from now on, where memory was short; says whether there are as many.
 
-        Once: who finds none in those either has the device alone from then on.
+        Once. Who finds none in those either keeps them, and is known to be short: whether it has
+        the device alone from then on is the backend's to say.
         """
         rooms = self._rooms or 0
-        self._rooms = 2 * rooms if 2 * rooms <= LARGEST and not self._is_widened else 0
-        self._is_widened = True
-        return self._rooms > 0
+        if self._is_widened or not 0 < 2 * rooms <= LARGEST:
+            self.is_short = True
+            return False
+        self._rooms, self._is_widened = 2 * rooms, True
+        return True
 
     @property
     def is_sized(self) -> bool:
@@ -210,7 +218,8 @@ class DeviceOracle(Oracle):
         share = min(self.rooms() * PART + _BEYOND, 1.0)
         own = max(share - self._program, share / 2)
         self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
-        self.for_programs = 1.5 * self._program + _SPARE
+        # Twice the rooms are for both: who was short may have been the program.
+        self.for_programs = (2 if self._is_widened else 1) * (1.5 * self._program + _SPARE)
         try:
             yield
         finally:
@@ -218,11 +227,24 @@ class DeviceOracle(Oracle):
             if self.is_open:
                 self._ask({"do": "limit", "share": 1.0, "kept": _KEPT * share})
 
+    @contextmanager
+    def timing_in_rooms(self) -> Iterator[None]:
+        """Have both sides of a timed pair keep to the same part of the memory.
+
+        Libraries choose by what they find. That may not be whatever others have left of the device,
+        nor all of that, for others are to come.
+        """
+        self.for_programs = min(self.rooms() * PART + _SCRATCH, 1.0)
+        try:
+            yield
+        finally:
+            self.for_programs = None
+
     def _predict(self, workload: Workload) -> Predicted:
         asked: dict[str, object] = {
             "do": "predict", "arguments": dict(workload.arguments),
             "init": dict(workload.init), "dtype": workload.dtype,
-            "share": _TRIED if self.is_beside else 1.0,
+            "share": TRYING * PART if self.is_beside else 1.0,
         }  # fmt: skip
         self._child.way = self.way  # most of it is libraries that load: nobody waits for that
         try:

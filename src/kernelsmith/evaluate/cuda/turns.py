@@ -28,12 +28,14 @@ class Turns:
 
     def __init__(self, backend: "CudaBackend", oracle: DeviceOracle, spent: Spent) -> None:
         self._backend, self._oracle, self._spent = backend, oracle, spent
-        self._held = ExitStack()
+        self._held, self._kept_to = ExitStack(), ExitStack()
         self._leaves_room = False
 
     def __enter__(self) -> Self:
-        """Begin beside others."""
+        """Begin beside others, each side within its part of the memory."""
         self._leaves_room = self._opened()
+        if self._leaves_room:
+            self._kept_to.enter_context(self._oracle.timing_in_rooms())
         return self
 
     def __exit__(
@@ -43,7 +45,8 @@ class Turns:
         trace: TracebackType | None,
     ) -> None:
         """Leave the device."""
-        self._held.close()
+        with self._kept_to:
+            self._held.close()
 
     @property
     def leaves_room(self) -> bool:

@@ -59,15 +59,11 @@ UNARY = ("neg", "abs", "exp", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "ta
          "sigmoid", "sin", "cos", "floor", "sign", "or_zero")  # fmt: skip
 """``or_zero`` is its argument, or 0 where that is infinite: what logsumexp shifts by."""
 BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", "lt", "le", "gt", "ge")
+COMPARED = {"lt", "le", "gt", "ge"}
 COSTLY = {"exp", "log", "log1p", "tanh", "erf", "sigmoid", "sin", "cos", "pow"}
 """Operators that take many instructions; worth keeping rather than computing twice."""
 POLYNOMIAL = {"exp", "log", "log1p", "tanh", "erf", "sigmoid"}
 """Operators for which the templates bring an implementation of their own."""
-
-
-_EXACT = {"neg", "abs", "floor", "sign", "or_zero"}
-"""Unary operators that leave whole numbers what they are."""
-_COMPARED = {"lt", "le", "gt", "ge"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,14 +143,25 @@ class Builder:
     """Collects nodes; equal ones are made once, and numbers are folded."""
 
     nodes: list[Node] = field(default_factory=list)
+    truths: set[int] = field(default_factory=set)
+    """Numbers of nodes whose values are true or false: two of them added are one that is true."""
     _known: dict[Node, int] = field(default_factory=dict)
 
     def add(self, node: Node) -> int:
         """Return the number of this node, new or not."""
         if node not in self._known:
-            self._known[node] = len(self.nodes)
+            number = self._known[node] = len(self.nodes)
             self.nodes.append(node)
+            if self._is_truth(node):
+                self.truths.add(number)
         return self._known[node]
+
+    def _is_truth(self, node: Node) -> bool:
+        if node.kind is Kind.BINARY and node.op in COMPARED:
+            return True
+        keeps = node.kind in (Kind.VIEW, Kind.SELECT) or node.op in ("mul", "max", "min")
+        values = node.args[1:] if node.kind is Kind.SELECT else node.args
+        return keeps and bool(values) and self.truths.issuperset(values)
 
     def shape(self, number: int) -> Shape:
         """The shape of a node."""
@@ -176,6 +183,8 @@ class Builder:
     def binary(self, op: str, a: int, b: int) -> int:
         """Apply an operator to each pair of values, broadcasting."""
         assert op in BINARY, op
+        if op in ("add", "sub") and {a, b} <= self.truths:
+            raise NotRecognised("rules do not know what truth values add up to")
         shape = broadcast(self.shape(a), self.shape(b))
         folded = self._folded(op, self.nodes[a], self.nodes[b])
         if folded is not None:
@@ -251,25 +260,6 @@ def pruned(nodes: list[Node], output: int) -> tuple[tuple[Node, ...], int]:
     return kept, new[output]
 
 
-def is_floating(nodes: Sequence[Node], number: int) -> bool:
-    """Whether torch gives a value a floating dtype by the tensors in it: a count has none.
-
-    Python's numbers never decide: what they make of truth values does not follow the inputs.
-    """
-    node = nodes[number]
-    match node.kind:
-        case Kind.INPUT | Kind.PARAMETER:
-            return True
-        case Kind.NUMBER | Kind.CONSTANT | Kind.COUNT:
-            return False
-        case Kind.UNARY if node.op not in _EXACT:
-            return True
-        case Kind.BINARY if node.op == "div" or node.op in _COMPARED:
-            return node.op == "div"
-    args = node.args[1:] if node.kind is Kind.SELECT else node.args
-    return any(is_floating(nodes, each) for each in args)
-
-
 def check_result(nodes: Sequence[Node], output: int, full: Sequence[str], *, behind: bool) -> None:
     """Insist that templates over rows can give this result; ``behind``: of a library's product.
 
@@ -294,8 +284,6 @@ def check_result(nodes: Sequence[Node], output: int, full: Sequence[str], *, beh
         nodes[output].shape is Shape.SCALAR and output not in after
     ):
         raise NotRecognised("rules do not know an output that does not depend on the inputs")
-    if not is_floating(nodes, output):
-        raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")
 
 
 def lies_in(shape: tuple[str, ...] | None, widest: tuple[str, ...] | None) -> Shape:

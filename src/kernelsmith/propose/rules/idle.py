@@ -10,7 +10,7 @@ _DROPOUTS = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
              "FeatureAlphaDropout"}  # fmt: skip
 _FUNCTIONS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
               "feature_alpha_dropout"}  # fmt: skip
-_HAND_ON = {*_DROPOUTS, "Identity", "Flatten", "Unflatten"}
+HAND_ON = {*_DROPOUTS, "Identity", "Flatten", "Unflatten"}
 """Layers that give what they got, or a view of it."""
 _SEQUENCE = "torch.nn.Sequential"
 
@@ -50,7 +50,7 @@ def layers_of(module: Module, path: str, made: ast.Call) -> list[tuple[str, str,
     for place, kind, each in _flat(module, path, made):
         found.append((place, kind, _in_place(each) if fresh else each))
         # What was computed in here is nobody else's, so that the next layer may change it.
-        fresh = fresh or kind.removeprefix("torch.nn.") not in _HAND_ON
+        fresh = fresh or kind.removeprefix("torch.nn.") not in HAND_ON
     return found
 
 

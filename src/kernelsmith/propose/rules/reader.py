@@ -24,8 +24,10 @@ from kernelsmith.propose.rules.idle import (
     number_in,
     undropped,
 )
+from kernelsmith.propose.rules.in_place import check_own
 from kernelsmith.propose.rules.names import TAKEN
 from kernelsmith.propose.rules.operators import Operators
+from kernelsmith.propose.rules.promotion import check_types, is_single
 from kernelsmith.propose.rules.source import Module, Unknown, attributes, read_module
 from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value
 
@@ -65,6 +67,7 @@ class _Reader:
         prefix = self._needed(nodes)
         full = [n.text for n in nodes if n.kind is Kind.INPUT and n.shape is Shape.FULL]
         check_result(nodes, output, full, behind=bool(prefix))
+        check_types(nodes, output, single=is_single(self.module.task))
         self._check_inputs(nodes)
         if self._overall and nodes[output].shape is not Shape.FULL:
             raise NotRecognised("rules must know the dimension of a reduction")
@@ -140,18 +143,13 @@ class _Reader:
                 case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
                     self._names[name] = self._value(value)
                 case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                    self._refuse_input(name)
+                    check_own(name, self._names, self.build, made={n for n, _ in self._prefix})
                     left = self._names.get(name)
                     self._names[name] = self._arithmetic(op, left, self._value(value))
                 case _:
                     line = ast.unparse(statement).splitlines()[0]
                     raise NotRecognised(f"rules do not know the statement `{line[:60]}`")
         raise NotRecognised("rules find no value that forward returns")
-
-    def _refuse_input(self, name: str) -> None:
-        value = self._names.get(name)
-        if isinstance(value, Tensor) and value.text:
-            raise NotRecognised(f"rules do not know a task that changes its input {name!r}")
 
     def _value(self, node: ast.expr) -> Value:
         match node:

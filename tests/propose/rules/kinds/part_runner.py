@@ -100,11 +100,11 @@ def _module(text: str):  # type: ignore[no-untyped-def]
     return loaded(re.sub(r"""(["'])bf16x[36]\1""", '"ieee"', text))
 
 
-def arrived(wait: str, programs: int, goal: int) -> int:
-    """The counter when so many programs, one after the other, have waited for ``goal`` of them."""
+def arrived(wait: str, programs: int, goal: int, *, start: int = 0) -> int:
+    """The counter when so many programs, one after the other, have waited for it to be ``goal``."""
     import torch
 
     meeting = "@triton.jit\ndef meeting(counter, goal):\n    wait(counter, goal)\n"
-    counter = torch.zeros(1, dtype=torch.int32)
+    counter = torch.full((1,), start, dtype=torch.int32)
     loaded(HEAD + wait + meeting).meeting[(programs,)](counter, goal)
     return int(counter)

@@ -27,6 +27,8 @@ class Lowering:
         """The node of an expression."""
         if expr not in self._known:
             made = self._leaf(self, expr)
+            if made is not None and expr.integer:
+                self.build.truths.add(made)  # masks, and indices, which are no floats either
             self._known[expr] = self._made(expr) if made is None else made
         return self._known[expr]
 

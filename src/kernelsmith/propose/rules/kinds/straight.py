@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.idle import HAND_ON
 from kernelsmith.propose.rules.source import Module, attributes
 
 
@@ -138,16 +139,61 @@ class Place:
         Raises:
             NotRecognised: They change something.
         """
-        for statement in self.body[:at]:
+        for index, statement in enumerate(self.body[:at]):
             for node in ast.walk(statement):
-                changes = isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name)
-                if isinstance(node, ast.Attribute | ast.Subscript):
-                    changes = changes or isinstance(node.ctx, ast.Store)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                    name = node.func.attr
-                    changes = changes or (name.endswith("_") and not name.endswith("__"))
-                if changes:
+                if self._changes(node) and not (node is statement and self._is_own(index)):
                     raise NotRecognised("rules do not cut a forward that changes tensors in place")
+
+    def _changes(self, node: ast.AST) -> bool:
+        """Whether a node may change a tensor that something else holds, too."""
+        match node:
+            case ast.AugAssign():
+                return True
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                return True
+            case ast.Call(func=func, keywords=keywords):
+                name = func.attr if isinstance(func, ast.Attribute) else ""
+                in_place = name.endswith("_") and not name.endswith("__")
+                made = self.made(func)
+                return (
+                    in_place
+                    or any(_asks_to_change(each) for each in keywords)
+                    or (isinstance(made, ast.Call) and self._takes_over(made))
+                )
+        return False
+
+    def _is_own(self, index: int) -> bool:
+        """Whether ``name += ...`` changes what nobody but this name has held since it was made."""
+        statement = self.body[index]
+        if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+            return False
+        name = statement.target.id
+        if name in _read(statement.value):
+            return False
+        for before in range(index - 1, -1, -1):
+            match self.body[before]:
+                case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                    return isinstance(value, ast.BinOp | ast.Constant)
+                case ast.AugAssign(target=ast.Name(id=found)) if found == name:
+                    return self._is_own(before)
+            if name in bound(self.body[before]) | _read(self.body[before]):
+                return False
+        return False
+
+    def _takes_over(self, made: ast.Call) -> bool:
+        """Whether a layer, or the first one in a sequence that computes, changes its argument."""
+        kind = (self.module.dotted(made.func) or "").removeprefix("torch.nn.")
+        if kind != "Sequential":
+            return any(_asks_to_change(each) for each in made.keywords)
+        for each in made.args:
+            if not isinstance(each, ast.Call):
+                return False
+            inner = (self.module.dotted(each.func) or "").removeprefix("torch.nn.")
+            if self._takes_over(each):
+                return True
+            if inner not in HAND_ON:
+                return False
+        return False
 
     def rewritten(self, cuts: Sequence[Cut]) -> tuple[str, ...]:
         """The lines of ``forward`` with these parts replaced; what nobody needs is left out."""
@@ -202,6 +248,13 @@ def places(module: Module) -> Iterator[Place]:
                     module=module, name=node.name, function=methods["forward"],
                     constructor=constructor_of(module.tree, node.name), is_function=False,
                 )  # fmt: skip
+
+
+def _asks_to_change(keyword: ast.keyword) -> bool:
+    """``inplace=True``, or ``out=`` something."""
+    value = keyword.value
+    off = isinstance(value, ast.Constant) and not value.value
+    return keyword.arg in ("inplace", "out") and not off
 
 
 def bound(statement: ast.stmt) -> set[str]:

@@ -10,7 +10,9 @@ infinite makes what it touches NaN.
 """
 
 ROOM = 160 << 10
-"""Bytes of weights that a program keeps; states and what compilers need come on top."""
+"""Bytes of weights that a program keeps."""
+SHARED = 227 << 10
+"""Bytes of shared memory that a program may have on Hopper, for weights and states together."""
 
 PARTS = '''\
 @triton.jit
@@ -176,7 +178,15 @@ def render(mode: str, many: int) -> str:
     return PARTS + (BY_GATE if _SLOTS[mode] > 1 else "") + text.rstrip("\n") + "\n\n\n"
 
 
-def fits(mode: str) -> str:
-    """What a launch asks: whether a program's weights have room, as an expression."""
-    wanted = f"{_SLOTS[mode]} * UB * KEPT * held.element_size() * (2 if layers else 1)"
-    return f"{wanted} <= {ROOM}"
+def fits(mode: str) -> list[str]:
+    """The lines of a launch that ask whether what a program keeps has room, as ``fits``.
+
+    States are multiplied out of shared memory, too: float32 as three factors of float16. By what
+    Triton compiles for Hopper that is all a program takes, but for 64 units by 64 rows, where
+    telling gates apart takes 64 KiB instead: what ``ROOM`` leaves.
+    """
+    return [
+        f"weights = {_SLOTS[mode]} * UB * KEPT * held.element_size() * (2 if layers else 1)",
+        "states = (6 if held.dtype is torch.float32 else 2) * BB * KEPT",
+        f"fits = weights <= {ROOM} and weights + states <= {SHARED}",
+    ]

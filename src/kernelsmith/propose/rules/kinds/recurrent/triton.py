@@ -27,7 +27,9 @@ def wait(counter, goal):
     while (seen < goal) & (tries < 4000000):
         seen = tl.load(counter, volatile=True)  # adding nothing would hold up who still comes
         tries += 1
-    tl.atomic_max(counter, tl.where(seen < goal, 1 << 30, 0), sem="acquire")
+    if seen < goal:
+        tl.atomic_max(counter, 1 << 30, sem="relaxed")
+    # What others wrote is read past this one's own cache: there is nothing here to acquire.
     tl.debug_barrier()
 
 
@@ -218,7 +220,8 @@ def _launch(mode: str, chosen: Parameters) -> str:
     if chosen["precision"] == KEPT:
         lines += [
             "    KEPT = max(16, triton.next_power_of_2(size))",
-            f"    if {kept.fits(mode)}:",
+            *[f"    {line}" for line in kept.fits(mode)],
+            "    if fits:",
             "        # All that a program multiplies by stays with it.",
             "        run, precise = keeping, dict(BK=KEPT, SPLIT=held.dtype is torch.float32)",
         ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, is_floating
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds.around import Around, around
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.sort.graph import (
@@ -14,6 +14,7 @@ from kernelsmith.propose.rules.kinds.sort.graph import (
     reached,
 )
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
+from kernelsmith.propose.rules.promotion import is_floating
 from kernelsmith.propose.rules.values import Late
 from kernelsmith.propose.rules.values import Value as Read
 

@@ -6,7 +6,6 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
-    is_floating,
     pruned,
 )
 from kernelsmith.propose.rules.kinds import lookup
@@ -20,6 +19,7 @@ from kernelsmith.propose.rules.kinds.spread.placing import Placing, is_ordered
 from kernelsmith.propose.rules.kinds.spread.shapes import Shapes
 from kernelsmith.propose.rules.kinds.spread.triton import render_triton
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced
+from kernelsmith.propose.rules.promotion import is_floating
 from kernelsmith.propose.rules.space import Parameter, Space
 
 _LEFT = (Kind.REDUCE, Kind.TOTAL, Kind.COUNT, Kind.VIEW, Kind.PARAMETER)
