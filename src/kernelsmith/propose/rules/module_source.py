@@ -3,7 +3,7 @@
 import ast
 import copy
 
-from kernelsmith.propose.rules.graph import Graph, Shape
+from kernelsmith.propose.rules.graph import Graph, Kind, Shape
 from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.names import pointers
 from kernelsmith.propose.rules.source import Module
@@ -176,7 +176,11 @@ def _prepared(graph: Graph) -> list[str]:
     like = local(graph)
     size = "shape[-1]" if graph.trailing == 1 else f"shape[{-graph.trailing}:].numel()"
     lines.append(f"dim = {like}.{size}")
-    lines.append(f"rows = {like}.numel() // dim if dim else 0")
+    # Empty rows are rows, too: their sum is 0.
+    lines.append(f"rows = {like}.shape[:{-graph.trailing}].numel()")
+    if _needs_elements(graph, graph.output):
+        lines.append("if not dim:")
+        lines.append(f'    raise ValueError("there is no largest or smallest of nothing: {like}")')
     wanted = {
         Shape.FULL: f"{{0}}.shape == {like}.shape",
         Shape.COLUMN: "{0}.numel() == dim",
@@ -190,6 +194,16 @@ def _prepared(graph: Graph) -> list[str]:
             lines.append(f"if not ({fits} and {name}.dtype is {like}.dtype):")
             lines.append(f'    raise ValueError("{name} does not fit {like}")')
     return [*lines, _output(graph)]
+
+
+def _needs_elements(graph: Graph, number: int) -> bool:
+    """Whether a value is the largest or smallest of a row, as far as it is not one per element."""
+    node = graph.nodes[number]
+    if node.kind is Kind.REDUCE:
+        return node.op in ("max", "min")
+    if node.shape in (Shape.FULL, Shape.COLUMN) or node.op == "or_zero":
+        return False
+    return any(_needs_elements(graph, each) for each in node.args)
 
 
 def local(graph: Graph) -> str:

@@ -115,8 +115,8 @@ class Operators:
     def variance(self, x: int, *, keep: bool, unbiased: bool) -> int:
         """Two passes: about the mean, which is exact.
 
-        One element has no unbiased variance. What is computed again in the second pass may differ
-        by a rounding from what the mean was taken of, and that over zero would be infinite.
+        One element or none has no unbiased variance. What is computed again in the second pass may
+        differ by a rounding from what the mean was taken of, and that over zero would be infinite.
         """
         off = self.b.binary("sub", x, self.mean(x, keep=True))
         summed = self.b.reduce("sum", self.b.binary("mul", off, off), keep=keep)
@@ -124,7 +124,9 @@ class Operators:
         if not unbiased:
             return self.b.binary("div", summed, count)
         others = self.b.binary("sub", count, self._c(1.0))
-        none = self.b.binary("div", self.b.binary("sub", summed, summed), others)
+        none = self.b.binary(
+            "div", self.b.binary("sub", summed, summed), self.b.binary("mul", others, count)
+        )
         several = self.b.binary("gt", others, self._c(0.0))
         return self.b.select(several, self.b.binary("div", summed, others), none)
 

@@ -3,7 +3,7 @@
 import ast
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kernelsmith.domain.task import Task, Workload
@@ -16,13 +16,16 @@ from kernelsmith.propose.rules.lineage import (
     lineage,
     own_method,
 )
+from kernelsmith.propose.rules.making import FLOATS, INTEGERS, Made, Making
 
 Plain = float | int | bool | str | None | tuple["Plain", ...]
 """A value that stands in the source."""
+Named = Callable[[str], Plain]
+"""What a name stands for; raises ``Unknown``."""
 
 _MATH = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "pow", "pi", "e", "inf")}
-_MAKERS = {"rand", "randn", "ones", "zeros", "empty", "full", "randn_like", "tensor", "normal"}
-_INTEGERS = {"randint", "arange", "randperm"}
+_UNTOLD = ast.Constant(value=...)
+"""Stands for a local name whose value cannot be told."""
 
 
 class Unknown(NotRecognised):
@@ -62,7 +65,7 @@ class Module:
             Unknown: It depends on something else.
             NotRecognised: It differs between the workloads, and a kernel's form cannot.
         """
-        found = [self._evaluate(node, dict(w.init)) for w in self.task.workloads]
+        found = [self._evaluate(node, self._member(w)) for w in self.task.workloads]
         if any(each != found[0] for each in found):
             raise NotRecognised(
                 f"rules do not know how to write one kernel for several values of "
@@ -70,32 +73,40 @@ class Module:
             )
         return found[0]
 
-    def _evaluate(self, node: ast.expr, init: Mapping[str, object]) -> Plain:
+    def _evaluate(self, node: ast.expr, named: Named) -> Plain:
         match node:
             case ast.Constant(value=int() | float() | str() | None as value):
                 return value
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                return tuple(self._evaluate(each, init) for each in elements)
+                return tuple(self._evaluate(each, named) for each in elements)
             case ast.Name(id=name):
-                return self._named(name, init)
+                return named(name)
             case ast.Attribute() if (name := self.dotted(node) or "").startswith("math."):
                 return _number(_MATH.get(name[5:]))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -_number(self._evaluate(operand, init))
+                return -_number(self._evaluate(operand, named))
             case ast.BinOp(left=left, op=op, right=right):
-                return _computed(op, self._evaluate(left, init), self._evaluate(right, init))
+                return _computed(op, self._evaluate(left, named), self._evaluate(right, named))
             case ast.Call(func=func, args=args) if (self.dotted(func) or "").startswith("math."):
                 function = _MATH.get((self.dotted(func) or "")[5:])
                 if callable(function):
-                    return _number(function(*[_number(self._evaluate(a, init)) for a in args]))
+                    return _number(function(*[_number(self._evaluate(a, named)) for a in args]))
         raise Unknown(ast.unparse(node))
 
-    def _named(self, name: str, init: Mapping[str, object]) -> Plain:
-        if name in self._arguments():
-            return self._argument(name, init)
+    def _constant(self, name: str) -> Plain:
+        """A name of the file's."""
         if name in self.constants:
-            return self._evaluate(self.constants[name], init)
+            return self._evaluate(self.constants[name], self._constant)
         raise Unknown(name)
+
+    def _member(self, workload: Workload) -> Named:
+        """What names stand for in the constructor."""
+
+        def named(name: str) -> Plain:
+            known = name in self._arguments()
+            return self._argument(name, workload) if known else self._constant(name)
+
+        return named
 
     def _arguments(self) -> list[str]:
         if self.constructor is None:
@@ -103,41 +114,60 @@ class Module:
         args = self.constructor.args
         return [each.arg for each in (*args.args[1:], *args.kwonlyargs)]
 
-    def _argument(self, name: str, init: Mapping[str, object]) -> Plain:
+    def _argument(self, name: str, workload: Workload) -> Plain:
         """What the task passes to its constructor under this name."""
         assert self.constructor is not None
-        args, names = self.constructor.args, self._arguments()
-        given = _returned(self.tree, "get_init_inputs")
-        values = given.elts if isinstance(given, ast.List | ast.Tuple) else []
-        position = names.index(name)
+        values = self._listed("get_init_inputs")
+        if values is None or any(isinstance(each, ast.Starred) for each in values):
+            raise Unknown(name)
+        position = self._arguments().index(name)
         if position < len(values):
-            return self._from_helper(values[position], "get_init_inputs", init)
-        defaults = dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
-        defaults |= {
-            a.arg: d
-            for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
-            if d is not None
-        }
+            return self._evaluate(values[position], self._given("get_init_inputs", workload))
+        defaults = _defaults(self.constructor)
         if name in defaults:
-            return self._evaluate(defaults[name], {})
+            return self._evaluate(defaults[name], self._constant)
         raise Unknown(name)
 
-    def _from_helper(self, node: ast.expr, helper: str, given: Mapping[str, object]) -> Plain:
-        if isinstance(node, ast.Name):
-            if node.id in given:
-                value = given[node.id]
+    def _given(self, helper: str, workload: Workload) -> Named:
+        """What names stand for in ``get_inputs`` or ``get_init_inputs``."""
+        given = dict(workload.arguments if helper == "get_inputs" else workload.init)
+        defaults = _defaults(_function(self.tree, helper))
+
+        def named(name: str) -> Plain:
+            if name in given:
+                value = given[name]
                 assert value is None or isinstance(value, int | float | str | tuple)
                 return value
-            defaults = _defaults(_function(self.tree, helper))
-            if node.id in defaults:
-                return self._evaluate(defaults[node.id], {})
-            if node.id in self.constants:
-                return self._evaluate(self.constants[node.id], {})
-            raise Unknown(node.id)
-        return self._evaluate(node, given)
+            if name in defaults:
+                return self._evaluate(defaults[name], self._constant)
+            return self._constant(name)
+
+        return named
+
+    def _listed(self, helper: str) -> list[ast.expr] | None:
+        """What a helper returns, its local names written out; none where that cannot be told."""
+        function = _function(self.tree, helper)
+        if function is None:
+            return []
+        returned = [each for each in ast.walk(function) if isinstance(each, ast.Return)]
+        match returned:
+            case [ast.Return(value=ast.List(elts=values) | ast.Tuple(elts=values)) as last]:
+                if last is not function.body[-1]:
+                    return None
+                local, types = _locals(function), self._types(function)
+                return [_written_out(_written_out(each, local), types) for each in values]
+        return None
+
+    def _types(self, function: ast.FunctionDef) -> dict[str, ast.expr]:
+        """Arguments with a default of torch's, ``dtype=torch.float64``, that no workload sets."""
+        set_ = {name for each in self.task.workloads for name, _ in (*each.arguments, *each.init)}
+        return {
+            name: default for name, default in _defaults(function).items()
+            if (self.dotted(default) or "").startswith("torch.") and name not in set_
+        }  # fmt: skip
 
     def input_shapes(self) -> list[tuple[str, ...] | None]:
-        """The dimensions of every input as written in ``get_inputs``; ``None``: not told.
+        """The dimensions of every input of floats as written in ``get_inputs``; else ``None``.
 
         Raises:
             NotRecognised: An input holds integers, or is no tensor.
@@ -158,15 +188,31 @@ class Module:
 
     def makers(self) -> list[ast.expr]:
         """What ``get_inputs`` returns, one expression each, its local names written out."""
-        function = _function(self.tree, "get_inputs")
-        values = _returned(self.tree, "get_inputs")
-        if function is None or not isinstance(values, ast.List | ast.Tuple):
-            return []
-        local: dict[str, ast.expr] = {}
-        for each in function.body:
-            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
-                local[each.targets[0].id] = _written_out(each.value, local)
-        return [_written_out(each, local) for each in values.elts]
+        return self._listed("get_inputs") or []
+
+    def made(self) -> list[Made]:
+        """What is known of every input: dtype, dimensions as written."""
+        making = self._making("get_inputs")
+        return [making.made(each) for each in self.makers()]
+
+    def dtype_of(self, path: str) -> str | None:
+        """What ``self.name`` and all that it holds is kept in; ``None``: not told."""
+        made = attributes(self.constructor).get(path)
+        if made is None or self.constructor is None or _recast(self.constructor):
+            return None
+        making, local = self._making(""), _locals(self.constructor, twice=False)
+        if isinstance(made, ast.Call) and made.args:
+            kind = self.dotted(made.func) or ast.unparse(made.func)
+            if kind == "torch.nn.Parameter" or kind.endswith("register_buffer"):
+                return making.made(_written_out(made.args[0], local)).dtype
+        said = [each.value for each in ast.walk(made)
+                if isinstance(each, ast.keyword) and each.arg == "dtype"]  # fmt: skip
+        kinds = {making.dtype_named(each) for each in said} or {making.default}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _making(self, helper: str) -> Making:
+        default = None if "set_default_" in self.task.source else "float32"
+        return Making(names=_Names(module=self, helper=helper), default=default)
 
     def sizes(self, written: tuple[str, ...], workload: Workload) -> tuple[int, ...]:
         """The dimensions of an input, as numbers.
@@ -174,83 +220,93 @@ class Module:
         Raises:
             Unknown: One of them cannot be told.
         """
-        found = [self._input_size(each, dict(workload.arguments)) for each in written]
+        found = [self._input_size(each, workload) for each in written]
         for text, each in zip(written, found, strict=True):
             if not isinstance(each, int) or isinstance(each, bool):
                 raise Unknown(text)
         return tuple(each for each in found if isinstance(each, int))
 
     def _input(self, node: ast.expr) -> tuple[str, ...] | float | None:
+        scopes = [self._given("get_inputs", each) for each in self.task.workloads]
         try:
-            said = self._evaluate(node, {})
+            said = [self._evaluate(node, each) for each in scopes]
         except Unknown:
-            return self._input_shape(node)
-        if isinstance(said, bool) or not isinstance(said, int | float):
-            raise NotRecognised(f"rules do not know inputs that are no tensors ({said!r})")
-        return said
-
-    def _input_shape(self, node: ast.expr) -> tuple[str, ...] | None:
-        if isinstance(node, ast.BinOp):
-            if isinstance(node.op, ast.MatMult):
-                return None
-            return _joined(
-                *(
-                    self._input_shape(each) if _is_tensor(each) else ()
-                    for each in (node.left, node.right)
-                )
-            )
-        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-            inner = self._input_shape(node.value)
-            return None if inner is None or len(inner) != 2 else inner[::-1]
-        if not isinstance(node, ast.Call):
-            return None
-        name = self.dotted(node.func) or ""
-        last = name.rpartition(".")[2]
-        if last in _INTEGERS:
-            raise NotRecognised(f"rules do not know integer inputs (`{ast.unparse(node)}`)")
-        if last in _MAKERS and name.startswith("torch."):
-            return self._dimensions(node.args)
-        if name.startswith("torch.") and node.args:
-            return self._input_shape(node.args[0])
-        if isinstance(node.func, ast.Attribute):
-            return self._input_shape(node.func.value)
-        return None
+            made = self._making("get_inputs").made(node)
+            if made.dtype in INTEGERS:
+                text = ast.unparse(node)
+                raise NotRecognised(f"rules do not know integer inputs (`{text}`)") from None
+            return made.shape if made.dtype in FLOATS else None
+        for each in said:
+            if isinstance(each, bool) or not isinstance(each, int | float):
+                raise NotRecognised(f"rules do not know inputs that are no tensors ({each!r})")
+        return next(each for each in said if isinstance(each, int | float))
 
     def same_sizes(self, a: tuple[str, ...], b: tuple[str, ...]) -> bool:
         """Whether two inputs, by their dimensions as written, are of one size in all workloads."""
         return a == b or (
             len(a) == len(b)
             and all(
-                self._input_size(x, dict(each.arguments))
-                == self._input_size(y, dict(each.arguments))
+                self._input_size(x, each) == self._input_size(y, each)
                 for x, y in zip(a, b, strict=True)
                 if x != y
                 for each in self.task.workloads
             )
         )
 
-    def _input_size(self, written: str, given: Mapping[str, object]) -> Plain:
+    def _input_size(self, written: str, workload: Workload) -> Plain:
         """One dimension of ``get_inputs`` as a number; as written where that cannot be told."""
         try:
-            return self._from_helper(ast.parse(written, mode="eval").body, "get_inputs", given)
+            node = ast.parse(written, mode="eval").body
+            return self._evaluate(node, self._given("get_inputs", workload))
         except Unknown:
             return written
 
-    def _dimensions(self, args: list[ast.expr]) -> tuple[str, ...] | None:
-        if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
-            args = args[0].elts
-        flat: list[str] = []
-        for each in args:
-            inner = each.value if isinstance(each, ast.Starred) else each
-            if isinstance(inner, ast.Name) and inner.id in self.constants:
-                value = self.constants[inner.id]
-                if isinstance(value, ast.Tuple | ast.List):
-                    flat += [ast.unparse(e) for e in value.elts]
-                    continue
-            if isinstance(each, ast.Starred):
-                return None
-            flat.append(ast.unparse(each))
-        return tuple(flat)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """What names stand for in a helper; in the constructor where that is empty."""
+
+    module: Module
+    helper: str
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The full name of an imported thing, also where the file gives it another."""
+        if isinstance(node, ast.Name) and node.id in self.module.constants:
+            node = self.module.constants[node.id]
+        return self.module.dotted(node)
+
+    def value(self, node: ast.expr) -> int | float | tuple[int, ...] | None:
+        """A number or sizes that are the same in all workloads."""
+        found = self._values(node)
+        if not found or any(each != found[0] for each in found):
+            return None
+        match found[0]:
+            case int() | float() as number:
+                return number
+            case tuple() as sizes if all(isinstance(each, int) for each in sizes):
+                return tuple(each for each in sizes if isinstance(each, int))
+        return None
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether it is one plain number in every workload."""
+        found = self._values(node)
+        return bool(found) and all(isinstance(each, int | float) for each in found)
+
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether it is one whole number in every workload."""
+        found = self._values(node)
+        return bool(found) and all(type(each) is int for each in found)
+
+    def _values(self, node: ast.expr) -> list[Plain]:
+        module = self.module
+        try:
+            return [
+                module._evaluate(node, module._given(self.helper, each) if self.helper
+                                 else module._member(each))
+                for each in module.task.workloads
+            ]  # fmt: skip
+        except Unknown:
+            return []
 
 
 def read_module(task: Task) -> Module:
@@ -334,9 +390,46 @@ def _written_out(node: ast.expr, local: Mapping[str, ast.expr]) -> ast.expr:
     return found
 
 
-def _is_tensor(node: ast.expr) -> bool:
-    """Whether an operand may bring dimensions along; a number does not."""
-    return any(isinstance(each, ast.Call) for each in ast.walk(node))
+def _locals(function: ast.FunctionDef, *, twice: bool = True) -> dict[str, ast.expr]:
+    """What local names of plain code stand for at its end; of others, that it is not told.
+
+    ``twice``: a name may stand for one thing first and for another later.
+    """
+    plain = [pair for each in function.body for pair in _assigned(each)]
+    names = [name for name, _ in plain]
+    stored = [each.id for each in ast.walk(function)
+              if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]  # fmt: skip
+    untold = {
+        each for each in stored
+        if stored.count(each) > names.count(each) or (not twice and names.count(each) > 1)
+    }  # fmt: skip
+    found: dict[str, ast.expr] = dict.fromkeys(untold, _UNTOLD)
+    for each in function.body:
+        made = [(name, _written_out(value, found)) for name, value in _assigned(each)]
+        found |= {name: value for name, value in made if name not in untold}
+    return found
+
+
+def _assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """Names that a plain assignment sets, one by one or side by side."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return [(name, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            pairs = list(zip(targets, values, strict=False))
+            if len(targets) == len(values) and all(isinstance(t, ast.Name) for t in targets):
+                return [(ast.unparse(target), value) for target, value in pairs]
+    return []
+
+
+def _recast(constructor: ast.FunctionDef) -> bool:
+    """Whether a constructor changes what its own weights are kept in."""
+    casts = {"half", "double", "bfloat16", "float", "to", "type"}
+    return any(
+        isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+        and each.func.attr in casts and ast.unparse(each.func.value).startswith("self")
+        for each in ast.walk(constructor)
+    )  # fmt: skip
 
 
 def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
@@ -344,28 +437,13 @@ def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
     return found[-1] if found else None
 
 
-def _returned(tree: ast.Module, name: str) -> ast.expr | None:
-    function = _function(tree, name)
-    if function is None or not isinstance(function.body[-1], ast.Return):
-        return None
-    return function.body[-1].value
-
-
 def _defaults(function: ast.FunctionDef | None) -> dict[str, ast.expr]:
     if function is None:
         return {}
     args = function.args
-    return dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
-
-
-def _joined(a: tuple[str, ...] | None, b: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The dimensions of an elementwise result; none where they cannot be told."""
-    if a is None or b is None:
-        return None
-    longest = max(len(a), len(b))
-    pairs = zip(("1",) * (longest - len(a)) + a, ("1",) * (longest - len(b)) + b, strict=True)
-    found = [y if x == "1" else x for x, y in pairs if x == y or "1" in (x, y)]
-    return tuple(found) if len(found) == longest else None
+    found = dict(zip([a.arg for a in args.args][::-1], args.defaults[::-1], strict=False))
+    given = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return found | {name.arg: default for name, default in given if default is not None}
 
 
 def _number(value: object) -> float | int:

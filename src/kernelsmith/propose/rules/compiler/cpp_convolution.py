@@ -111,7 +111,6 @@ ALONG = """\
 def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
     """One or two dimensions, all channels together; none where the library does better."""
     x, weight = given[0], given[1]
-    bias = given[2] if len(given) > 2 else None
     keywords, numbers = dict(step.keywords), listed(step)
     if x is None or weight is None or step.result is None or len(x.shape) not in (3, 4):
         return None
@@ -120,6 +119,9 @@ def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
         return None
     batch, inputs, *size = x.shape
     outputs, _, *kernel = weight.shape
+    if not bias_fits(step, given, outputs):
+        return None
+    bias = given[2] if len(given) > 2 else None
     pace, margin, apart = (numbers[each] for each in ("stride", "padding", "dilation"))
     result = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -155,6 +157,14 @@ def convolution(step: Library, given: list[Tensor | None]) -> Own | None:
     return with_margin(made, step.result, [x, weight, bias], kept, shape)
 
 
+def bias_fits(step: Library, given: list[Tensor | None], outputs: int) -> bool:
+    """Whether there is no bias, or one whose values are known to lie side by side."""
+    if len(step.operands) < 3 or step.operands[2] is None:
+        return True
+    bias = given[2]  # none: a tensor of which nothing is known
+    return bias is not None and bias.shape == (outputs,) and bias.is_dense
+
+
 def with_margin(
     made: Kernel, result: str, given: list[Tensor | None], kept: tuple[int, ...],
     shape: tuple[int, ...],
@@ -171,7 +181,6 @@ def with_margin(
 def depthwise(step: Library, given: list[Tensor | None]) -> Own | None:
     """One channel by itself, along one dimension, without padding."""
     x, weight = given[0], given[1]
-    bias = given[2] if len(given) > 2 else None
     keywords = dict(step.keywords)
     numbers = listed(step)
     if x is None or weight is None or step.result is None or len(x.shape) != 3:
@@ -180,8 +189,9 @@ def depthwise(step: Library, given: list[Tensor | None]) -> Own | None:
     plain = numbers.get("padding") == [0] and keywords.get("transposed") is False
     if not plain or keywords.get("groups") != channels or weight.shape[:2] != (channels, 1):
         return None
-    if not (x.is_dense and weight.is_dense):
+    if not (x.is_dense and weight.is_dense and bias_fits(step, given, channels)):
         return None
+    bias = given[2] if len(given) > 2 else None
     k, (pace,), (apart,) = weight.shape[2], numbers["stride"], numbers["dilation"]
     n = (length - apart * (k - 1) - 1) // pace + 1
     shape = (batch, channels, n)

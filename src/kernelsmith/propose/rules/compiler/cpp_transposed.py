@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 
 from kernelsmith.propose.rules.compiler.call import Library
-from kernelsmith.propose.rules.compiler.cpp_convolution import with_margin
+from kernelsmith.propose.rules.compiler.cpp_convolution import bias_fits, with_margin
 from kernelsmith.propose.rules.compiler.cpp_operands import (
     Own,
     Tensor,
@@ -109,7 +109,6 @@ _CASE = """\
 def transposed(step: Library, given: list[Tensor | None]) -> Own | None:
     """One or two dimensions, all channels together, any stride; none where it is something else."""
     x, weight = given[0], given[1]
-    bias = given[2] if len(given) > 2 else None
     keywords, numbers = dict(step.keywords), listed(step)
     if x is None or weight is None or step.result is None or len(x.shape) not in (3, 4):
         return None
@@ -118,6 +117,9 @@ def transposed(step: Library, given: list[Tensor | None]) -> Own | None:
         return None
     batch, inputs, *size = x.shape
     _, outputs, *kernel = weight.shape
+    if not bias_fits(step, given, outputs):
+        return None
+    bias = given[2] if len(given) > 2 else None
     pace, edge, apart, more = (
         numbers[each] for each in ("stride", "padding", "dilation", "output_padding")
     )
