@@ -72,6 +72,41 @@ def test_far_out_nothing_is_left_of_one_minus_the_function(library, name):
     assert np.array_equal(computed(library, name, x), np.sign(x))
 
 
+@pytest.mark.parametrize(("kind", "c"), [("float32", "float"), ("int64", "int64_t")])
+def test_the_larger_of_two_is_nan_if_either_is_and_integers_are_compared_exactly(kind, c):
+    entry = """extern "C" void run(const {0}* a, const {0}* b, {0}* y, {0}* z, int64_t n) {{
+      sweep<64>(0, n, [&](int64_t i, int) {{ y[i] = larger(a[i], b[i]); }});
+      sweep<64>(0, n, [&](int64_t i, int) {{ z[i] = smaller(a[i], b[i]); }});
+    }}"""
+    library = cpp(prelude.SIMPLE + prelude.SWEEP + entry.format(c), flags=FLAGS)
+    odd = [np.nan, np.inf, -np.inf, 0.0, 2.5] if kind == "float32" else [2**62, 2**62 + 1, -1, 0]
+    values = np.array(odd, dtype=kind)
+    a, b = (np.ascontiguousarray(each.ravel()) for each in np.meshgrid(values, values))
+    most, least = np.empty_like(a), np.empty_like(a)
+    library.run(*(each.ctypes.data for each in (a, b, most, least)), a.size)
+    np.testing.assert_array_equal(most, np.maximum(a, b))
+    np.testing.assert_array_equal(least, np.minimum(a, b))
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 16), (0, 1), (1, 55), (3, 1000), (64, 81)])
+def test_between_borders_every_element_is_reached_and_none_beyond(begin, end):
+    lanes = 16 if end - begin >= 16 else 1
+    entry = f"""extern "C" void run(float* y) {{
+      const auto each = [=](int64_t i, int) {{ y[i] = 1.0f + float(i); }};
+      cover<{lanes}>({begin}, {end}, each);
+    }}
+    extern "C" void go(float* y) {{
+      along({begin}, {end}, [=](int64_t i, int) {{ y[i] = 1.0f + float(i); }});
+    }}"""
+    library = cpp(prelude.PARTS + entry, flags=FLAGS)
+    want = np.zeros(1024, dtype=np.float32)
+    want[begin:end] = np.arange(begin, end) + 1
+    for run in (library.run, library.go):
+        got = np.zeros_like(want)
+        run(got.ctypes.data)
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("size", [1, 15, 64, 65, 1000])
 def test_lanes_gather_every_element_once(size):
     text = prelude.SIMPLE + prelude.operators({"sum", "max"}) + prelude.LANES + prelude.SWEEP

@@ -14,6 +14,7 @@ from kernelsmith.propose.rules.compiler.capture import (
     Skipped,
     capture_all,
 )
+from kernelsmith.propose.rules.compiler.cpp_entries import with_entry
 from kernelsmith.propose.rules.compiler.cpp_library import checked, helpers, own_text, replaced
 from kernelsmith.propose.rules.compiler.cpp_module import constant, run_function
 from kernelsmith.propose.rules.compiler.cpp_plan import Plan, Routine, planned
@@ -406,11 +407,13 @@ def _suffixed(plan: Plan, suffix: str) -> Plan:
 def _kernel(routine: Routine, chosen: Parameters) -> str:
     chosen = {**_ABSENT, **chosen}
     if routine.own is not None:
-        return own_text(routine.name, routine.own, chosen)
-    return Writer(
-        name=routine.name, function=routine.function, parameters=chosen, finals=routine.finals,
-        shared=routine.shared,
-    ).text()  # fmt: skip
+        text = own_text(routine.name, routine.own, chosen)
+    else:
+        text = Writer(
+            name=routine.name, function=routine.function, parameters=chosen,
+            finals=routine.finals, shared=routine.shared,
+        ).text()  # fmt: skip
+    return text if routine.entry is None else with_entry(text, routine.entry)
 
 
 def _described(compiled: Compiled) -> str:

@@ -25,9 +25,15 @@ typedef _Float16 f16;
 """
 
 SIMPLE = """\
-// NaN wins, as in torch.
-template <class T> static inline T larger(T a, T b) { return (a > b) | (a != a) ? a : b; }
-template <class T> static inline T smaller(T a, T b) { return (a < b) | (a != a) ? a : b; }
+// NaN wins, as in torch; one question at a time, or g++ writes jumps.
+template <class T> static inline T larger(T a, T b) {
+  const T most = a > b ? a : b;
+  return a != a ? a : most;
+}
+template <class T> static inline T smaller(T a, T b) {
+  const T least = a < b ? a : b;
+  return a != a ? a : least;
+}
 """
 
 WHOLE = """\
@@ -80,13 +86,31 @@ static inline __attribute__((always_inline)) void sweep(int64_t from, int64_t to
 }
 """
 
+PARTS = """\
+// The same between two borders; the last N begin early enough, and some of them are done again.
+template <int N, class F>
+static inline __attribute__((always_inline)) void cover(int64_t from, int64_t to, F&& each) {
+  for (int64_t block = 0; block < (to - from + N - 1) / N; ++block) {
+    const int64_t i = std::min<int64_t>(from + block * N, to - N);
+#pragma omp simd
+    for (int k = 0; k < N; ++k) each(i + k, k);
+  }
+}
+// And in one go: of lines that are read with gaps, vectors must not go beyond the end.
+template <class F>
+static inline __attribute__((always_inline)) void along(int64_t from, int64_t to, F&& each) {
+#pragma omp simd
+  for (int64_t i = from; i < to; ++i) each(i, 0);
+}
+"""
+
 LANES = """\
 // N partial results: none waits for the one before it.
 template <class Op, class T, int N> struct Lanes {
   T lane[N];
   Lanes() { for (T& each : lane) each = Op::template start<T>(); }
-  void add(int k, T value) { lane[k] = Op::of(lane[k], value); }
-  T total() const {
+  inline void add(int k, T value) { lane[k] = Op::of(lane[k], value); }
+  inline T total() const {
     constexpr int F = N < 16 ? N : 16;
     T some[F];
     for (int k = 0; k < F; ++k) some[k] = lane[k];
@@ -94,6 +118,7 @@ template <class Op, class T, int N> struct Lanes {
 #pragma omp simd
       for (int k = 0; k < F; ++k) some[k] = Op::of(some[k], lane[i + k]);
     for (int h = F / 2; h; h /= 2)
+#pragma omp simd
       for (int k = 0; k < h; ++k) some[k] = Op::of(some[k], some[k + h]);
     return some[0];
   }

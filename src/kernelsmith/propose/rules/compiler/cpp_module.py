@@ -85,13 +85,8 @@ class _Lines:
 
     def _pointer(self, operand: Operand) -> str:
         """A kernel wants an address only: the shape does not matter."""
-        match operand:
-            case Named(name=name) | Viewed(name=name, offset=0):
-                return self._names.get(name, name)
-            case Viewed(name=name, offset=offset):
-                name = self._names.get(name, name)
-                return f"{name}.data_ptr() + {offset} * {name}.element_size()"
-        raise NotRecognised("the compiler passes a number to a kernel")
+        assert isinstance(operand, Named), operand
+        return self._names.get(operand.name, operand.name)
 
     def operand(self, operand: Operand) -> str:
         """An operand as Python."""

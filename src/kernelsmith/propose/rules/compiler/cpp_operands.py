@@ -1,13 +1,16 @@
 """Operands of library calls as far as they are known, and kernels that take their place."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules.compiler.call import (
     Kernel,
+    Launch,
     Library,
     Listed,
     Named,
     Operand,
+    Part,
     Step,
     Viewed,
 )
@@ -66,3 +69,24 @@ def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
         found.append(size)
         size *= max(1, each)
     return tuple(reversed(found))
+
+
+def operands_of(step: Step) -> list[Operand]:
+    """What a step reads or writes, lists opened."""
+    match step:
+        case Launch(operands=operands):
+            return opened(operands)
+        case Library(operands=operands, keywords=keywords, out=out):
+            found = [*operands, *(value for _, value in keywords)]
+            return opened([*found, *([Named(name=out)] if out else [])])
+        case Part(of=of):
+            return [Named(name=of)]
+    return []
+
+
+def opened(operands: Iterable[Operand]) -> list[Operand]:
+    """The same without lists: what was in them."""
+    found: list[Operand] = []
+    for each in operands:
+        found += opened(each.items) if isinstance(each, Listed) else [each]
+    return found

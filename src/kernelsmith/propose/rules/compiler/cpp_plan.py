@@ -17,10 +17,15 @@ from kernelsmith.propose.rules.compiler.call import (
     Step,
     Viewed,
 )
+from kernelsmith.propose.rules.compiler.cpp_entries import Entry, declared, entered
+from kernelsmith.propose.rules.compiler.cpp_fusion import fused
+from kernelsmith.propose.rules.compiler.cpp_operands import operands_of
 from kernelsmith.propose.rules.compiler.cpp_parser import parsed
 from kernelsmith.propose.rules.compiler.cpp_passes import readable, simplified
+from kernelsmith.propose.rules.compiler.cpp_pointers import one_pointer_each
 from kernelsmith.propose.rules.compiler.cpp_reader import roots
 from kernelsmith.propose.rules.compiler.cpp_samples import sampled
+from kernelsmith.propose.rules.compiler.cpp_scratch import in_scratch
 from kernelsmith.propose.rules.compiler.cpp_tree import (
     Function,
     Statement,
@@ -43,6 +48,8 @@ class Routine:
     """Pointers that may share memory."""
     own: Kernel | None = None
     """One that takes the place of a library call; it has no tree."""
+    entry: Entry | None = None
+    """What is passed to it, where that is not a pointer for each parameter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,23 @@ def planned(call: Call) -> Plan:
         routines.append(replace(made, name=name))
         steps.append(Launch(kernel=name, operands=operands))
     changed = replace(call, steps=tuple(steps), kernels=())
-    return Plan(call=_without_unused(changed, known), routines=tuple(routines))
+    return _entered(in_scratch(_without_unused(changed, known)), routines)
+
+
+def _entered(call: Call, routines: list[Routine]) -> Plan:
+    """With each tensor passed once to each routine."""
+    by_name = {each.name: each for each in routines}
+    steps: list[Step] = []
+    for step in call.steps:
+        if isinstance(step, Launch):
+            made = by_name[step.kernel]
+            pointers = declared(made.own.text) if made.own else made.function.parameters
+            entry, operands = entered(pointers, step.operands)
+            by_name[made.name] = replace(made, entry=entry)
+            steps.append(replace(step, operands=operands))
+        else:
+            steps.append(step)
+    return Plan(call=replace(call, steps=tuple(steps)), routines=tuple(by_name.values()))
 
 
 def _addressed(operand: Operand, known: Mapping[str, Named | Viewed]) -> Operand:
@@ -143,8 +166,9 @@ def _routine(
         parameters=tuple(each for each in function.parameters if each[0] not in by),
         body=_with_names(function.body, by),
     )
+    memory = {name: places[first[name]] for name, _ in function.parameters}
+    function, memory = one_pointer_each(function, memory)
     names = [name for name, _ in function.parameters]
-    memory = {name: places[first[name]] for name in names}
     crowded = {
         name for name in names
         if sum(place[0] == memory[name][0] for place in memory.values()) > 1
@@ -157,11 +181,14 @@ def _routine(
         name for name in names
         if memory[name][0] not in later | results | given and name not in crowded
     )  # fmt: skip
+    mutated = {name for name in names if name in written and memory[name][0] in given}
     # Where two pointers lie in one tensor, nothing is known about the order of what they do.
-    simple = function if crowded & written else simplified(function, scratch=scratch)
+    simple = function
+    if not crowded & written:
+        simple = fused(function, unsure=frozenset(mutated))
+        simple = simplified(simple, scratch=scratch)
     made = readable(simple)
     finals = frozenset(n for n in names if memory[n][0] in results - later and n not in crowded)
-    mutated = {name for name in names if name in written and memory[name][0] in given}
     routine = Routine(name="", function=made, finals=finals, shared=frozenset(crowded | mutated))
     operands: list[Operand] = []
     for name, _ in made.parameters:
@@ -200,38 +227,17 @@ def _used_elsewhere(call: Call, number: int, known: Mapping[str, Named | Viewed]
     for position, step in enumerate(call.steps):
         if position == number:
             continue
-        for operand in _operands(step):
+        for operand in operands_of(step):
             if isinstance(operand, Named | Viewed):
                 found.add(_root(operand, known)[0])
     return found
-
-
-def _operands(step: Step) -> list[Operand]:
-    """What a step reads or writes, lists opened."""
-    found: list[Operand] = []
-    match step:
-        case Launch(operands=operands):
-            found = list(operands)
-        case Library(operands=operands, keywords=keywords, out=out):
-            found = [*operands, *(value for _, value in keywords)]
-            found += [Named(name=out)] if out else []
-        case Part(of=of):
-            found = [Named(name=of)]
-    opened: list[Operand] = []
-    while found:
-        each = found.pop(0)
-        if isinstance(each, Listed):
-            found = [*each.items, *found]
-        else:
-            opened.append(each)
-    return opened
 
 
 def _without_unused(call: Call, known: Mapping[str, Named | Viewed]) -> Call:
     """Without memory that nothing needs any more."""
     needed = {
         _root(each, known)[0]
-        for step in call.steps for each in _operands(step) if isinstance(each, Named | Viewed)
+        for step in call.steps for each in operands_of(step) if isinstance(each, Named | Viewed)
     }  # fmt: skip
     needed |= {_root(each, known)[0] for each in call.results if isinstance(each, Named | Viewed)}
     steps = tuple(

@@ -4,8 +4,20 @@ import re
 from collections.abc import Mapping
 
 from kernelsmith.propose.rules.compiler import cpp_math as prelude
-from kernelsmith.propose.rules.compiler.cpp_tree import Accumulator, Function, Local, walk
-from kernelsmith.propose.rules.compiler.cpp_writer import STACK, texts_of
+from kernelsmith.propose.rules.compiler.cpp_borders import in_order
+from kernelsmith.propose.rules.compiler.cpp_tree import (
+    Accumulator,
+    Function,
+    Local,
+    texts_of,
+    walk,
+)
+from kernelsmith.propose.rules.compiler.cpp_writer import STACK
+
+_ALWAYS = """\
+// In a large body g++ would call what is small, and what calls is not written in vectors.
+#define ALWAYS __attribute__((always_inline))
+"""
 
 
 def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
@@ -39,6 +51,10 @@ def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
     if folds - {"argmax", "argmin"}:
         parts.append(prelude.LANES)
     parts.append(prelude.SWEEP)
+    if not all(in_order(function.body) for function in functions):
+        parts.append(prelude.PARTS)
     if parameters.get("stores") == "stream":
         parts.append(prelude.STREAM)
-    return "".join(parts)
+    return _ALWAYS + re.sub(
+        r"inline (?:__attribute__\(\(always_inline\)\)\s)?", "inline ALWAYS ", "".join(parts)
+    )

@@ -17,9 +17,15 @@ SCATTERS = ("torch.ops.aten.scatter_reduce_.two",)
 
 HELPER = """\
 #include <vector>
-// As torch: NaN wins.
-static inline float larger_of(float a, float b) { return (a > b) | (a != a) ? a : b; }
-static inline float smaller_of(float a, float b) { return (a < b) | (a != a) ? a : b; }
+// As torch: NaN wins; one question at a time, or g++ writes jumps.
+static inline float larger_of(float a, float b) {
+  const float most = a > b ? a : b;
+  return a != a ? a : most;
+}
+static inline float smaller_of(float a, float b) {
+  const float least = a < b ? a : b;
+  return a != a ? a : least;
+}
 """
 
 RUN = """\

@@ -180,6 +180,12 @@ def expressions(statement: Statement) -> Iterator[str]:
             yield other
 
 
+def texts_of(statement: Statement) -> list[str]:
+    """Every expression of a statement; of a masked one, what it ends in too."""
+    found = list(expressions(statement))
+    return [*found, statement.value] if isinstance(statement, Masked) else found
+
+
 def inner(statement: Statement) -> tuple[Statement, ...]:
     """The statements inside of one."""
     return statement.body if isinstance(statement, Loop | Masked) else ()

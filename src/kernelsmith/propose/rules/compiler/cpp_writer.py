@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from kernelsmith.propose.rules.compiler import cpp_math as prelude
+from kernelsmith.propose.rules.compiler.cpp_borders import (
+    between,
+    borders,
+    calls_of,
+    dispatched,
+    in_parts,
+)
 from kernelsmith.propose.rules.compiler.cpp_columns import Columns, by_columns
+from kernelsmith.propose.rules.compiler.cpp_lines import bare, head_of, masked, padded
 from kernelsmith.propose.rules.compiler.cpp_nests import (
     chain_of,
     collapsed,
@@ -28,13 +36,12 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     Masked,
     Statement,
     Store,
-    closing,
-    expressions,
     loads,
     names,
     read,
     stored,
     stride,
+    texts_of,
     used,
     walk,
 )
@@ -54,6 +61,8 @@ _LOADS = 4
 """Loads for each element of a nest from which on it is worth as many elements more."""
 _SCATTERED = 4
 """As many elements side by side take the time of one that is written where a number says."""
+_LARGE = 64
+"""Statements of a flat loop from which on its blocks are the shorter, the more it does."""
 _SHORT = 4
 """Loops up to this length are left to the compiler."""
 
@@ -77,10 +86,13 @@ class Writer:
     """Largest elements whose places are looked for block by block."""
     _owned: Owned | None = None
     """The loop of which a thread has a part."""
+    _cuts: Mapping[Loop, tuple[int, ...]] = field(default_factory=dict)
+    """Where loops are cut, since masks change there."""
 
     def text(self) -> str:
         """The function, without what it calls."""
         body = self.function.body
+        self._cuts = borders(body)
         checks = any(isinstance(each, Check) for each in walk(body))
         lines = [
             f'extern "C" {"int64_t" if checks else "void"} {self.name}({self._arguments()}) {{'
@@ -110,14 +122,14 @@ class Writer:
                 if self._splits(each, body[position + 1 :]):
                     self._lanes[each.name] = "parts"
                 else:
-                    lines += _padded(self._accumulator(each, body[position + 1 :]))
+                    lines += padded(self._accumulator(each, body[position + 1 :]))
             elif isinstance(each, Loop):
-                lines += _padded(self._nest(each, waiting, body[position + 1 :]))
+                lines += padded(self._nest(each, waiting, body[position + 1 :]))
                 waiting = [one for one in waiting if one.name in used(body[position + 1 :])]
             elif isinstance(each, Check):
-                return lines + _padded(self._checked(each, self._inside(body[position + 1 :])))
+                return lines + padded(self._checked(each, self._inside(body[position + 1 :])))
             else:
-                lines += _padded(self._statement(each))
+                lines += padded(self._statement(each))
         return lines
 
     def _splits(self, accumulator: Accumulator, rest: tuple[Statement, ...]) -> bool:
@@ -181,7 +193,7 @@ class Writer:
             self._owned = part
             steps = self._loop(loop, rest)
             self._owned = None
-            return [self._pragma(), *part.around(_padded(steps))]
+            return [self._pragma(), *part.around(padded(steps))]
         tiles = tiled(loop, self.shared, self.function.kinds) if not locals_ else None
         if tiles is not None:
             shares = self._pragma(len(tiles.outer) + 1) if self._is_heavy(loop) else ""
@@ -194,9 +206,11 @@ class Writer:
         lines = [self._pragma(depth)]
         pad = ""
         for each in chain_of(loop)[:depth]:
-            lines.append(f"{pad}{_for(each)} {{")
+            lines.append(f"{pad}{head_of(each)} {{")
             pad += "  "
-        lines += [f"{pad}{line}" for line in [*self._locals(locals_), *self._inside(inside)]]
+        made = [*self._locals(locals_), *self._inside(inside)]
+        made = dispatched(chain_of(loop)[:depth], self._cuts, made)
+        lines += [f"{pad}{line}" for line in made]
         while pad:
             pad = pad[2:]
             lines.append(f"{pad}}}")
@@ -205,11 +219,14 @@ class Writer:
     def _blocks(self, loop: Loop) -> list[str]:
         """A flat loop, cut into blocks that threads take."""
         block = int(self.parameters["block"]) * 1024
+        if (size := sum(1 for _ in walk(loop.body))) > _LARGE:
+            lanes = self._count(loop)  # a few elements keep a thread busy
+            block = max(1, block * _LARGE // 8 // size // lanes) * lanes
         end = f"std::min<int64_t>({loop.extent}, from + {block})"
         return [
             self._pragma(),
             f"for (int64_t from = 0; from < {loop.extent}; from += {block}) {{",
-            *_padded(self._loop(loop, (), begin="from", end=end)),
+            *padded(self._loop(loop, (), begin="from", end=end)),
             "}",
         ]
 
@@ -234,7 +251,7 @@ class Writer:
         begin, end = (f"{loop.extent} * {each} / {_PARTS}" for each in ("part", "(part + 1)"))
         inside += self._loop(loop, (), begin=begin, end=end)
         inside += [f"{name}_parts.lane[part] = {name}_lanes.total();" for name in parts]
-        lines += [*_padded(inside), "}"]
+        lines += [*padded(inside), "}"]
         for name in parts:
             lines.append(f"const {made[name].kind} {name} = {name}_parts.total();")
             del self._lanes[name]
@@ -277,10 +294,10 @@ class Writer:
     def _checked(self, check: Check, rest: list[str]) -> list[str]:
         own = self._owned
         if own is not None and own.check == check.condition:
-            rest = [f"if (from <= {own.variable} && {own.variable} < to) {{", *_padded(rest), "}"]
+            rest = [f"if (from <= {own.variable} && {own.variable} < to) {{", *padded(rest), "}"]
         inside = [f"  {line}" for line in rest]
         return [
-            f"if ({_bare(check.condition)}) {{", *inside, "} else {",
+            f"if ({bare(check.condition)}) {{", *inside, "} else {",
             "#pragma omp atomic write", "  outside = 1;", "}",
         ]  # fmt: skip
 
@@ -322,7 +339,9 @@ class Writer:
     ) -> list[str]:
         if not end and self._owned is not None and loop.variable == self._owned.variable:
             begin, end = "from", "to"
+        cuts = () if end else self._cuts.get(loop, ())
         end = end or str(loop.extent)
+        parts = between(loop, cuts) if cuts else [(begin, end)]
         gathers = [each for each in walk(loop.body) if isinstance(each, Gather)]
         self._lane = "k"
         places = [each.name for each in gathers if each.at]
@@ -331,21 +350,26 @@ class Writer:
         elif not is_innermost(loop) or self._is_serial(loop):
             if is_innermost(loop):
                 self._lane = f"{loop.variable} % {self._count(loop)}"
-            lines = [f"{_for(loop, begin, end)} {{", *_padded(self._inside(loop.body)), "}"]
+            made = self._inside(loop.body)
+            made = made if is_innermost(loop) else dispatched([loop], self._cuts, made)
+            lines = [f"{head_of(loop, begin, end)} {{", *padded(made), "}"]
         elif (target := self._streamed(loop)) is not None:
             *before, last = loop.body
             assert isinstance(last, Store)
-            inside = [*self._inside(tuple(before)), f"return {_bare(last.value)};"]
-            lines = [
-                f"stream<{self._count(loop)}>({target}, {begin}, {end}, "
-                f"{self._taken(inside)}(int64_t {loop.variable}) {{",
-                *_padded(inside), "});",
-            ]  # fmt: skip
+            inside = [*self._inside(tuple(before)), f"return {bare(last.value)};"]
+            head = f"{self._taken(inside)}(int64_t {loop.variable})"
+            call = f"stream<{self._count(loop)}>({target}, "
+            lines = in_parts([f"{call}{a}, {b}, " for a, b in parts], head, inside)
         else:
             lane = "int k" if gathers else "int"
             inside = self._inside(loop.body)
-            head = f"sweep<{self._count(loop)}>({begin}, {end}, {self._taken(inside)}"
-            lines = [f"{head}(int64_t {loop.variable}, {lane}) {{", *_padded(inside), "});"]
+            head = f"{self._taken(inside)}(int64_t {loop.variable}, {lane})"
+            count = self._count(loop)
+            calls = [f"sweep<{count}>({a}, {b}, " for a, b in parts]
+            if len(parts) > 1 and not gathers:
+                again = not stored(loop.body) & self.shared
+                calls = calls_of(loop, cuts, count, again=again)
+            lines = in_parts(calls, head, inside)
         return lines + self._totals(gathers, rest)
 
     def _taken(self, inside: list[str]) -> str:
@@ -367,13 +391,13 @@ class Writer:
         self._placing = frozenset(places)
         body = self._inside(loop.body)
         head_of_sweep = f"sweep<{count}>(first, last, {self._taken(body)}(int64_t {name}, int k) {{"
-        inside += [head_of_sweep, *_padded(body), "});"]
+        inside += [head_of_sweep, *padded(body), "});"]
         self._placing = frozenset()
         folds = self._folds()
         for each in places:
             fold = "highest" if folds[each] == "argmax" else "lowest"
             inside.append(f"{each}.{fold}({each}_block, int(last - first), first);")
-        return [head, *_padded(inside), "}"]
+        return [head, *padded(inside), "}"]
 
     def _totals(self, gathers: list[Gather], rest: tuple[Statement, ...]) -> list[str]:
         """What was gathered, once nothing more comes."""
@@ -429,58 +453,16 @@ class Writer:
     def _statement(self, each: Statement) -> list[str]:
         match each:
             case Let(name=name, value=value, kind=kind):
-                return [f"const {kind} {name} = {_bare(value)};"]
+                return [f"const {kind} {name} = {bare(value)};"]
             case Store(pointer=pointer, index=index, value=value, adds=adds):
-                return [f"{pointer}[{index}] {'+=' if adds else '='} {_bare(value)};"]
+                return [f"{pointer}[{index}] {'+=' if adds else '='} {bare(value)};"]
             case Gather(name=name, value=value) if name in self._placing:
-                return [f"{name}_block[k] = {_bare(value)};"]
+                return [f"{name}_block[k] = {bare(value)};"]
             case Gather(name=name, value=value, at=at) if at:
                 fold = "highest" if self._folds()[name] == "argmax" else "lowest"
-                return [f"{name}.{fold}({_bare(value)}, {at});"]
+                return [f"{name}.{fold}({bare(value)}, {at});"]
             case Gather(name=name, value=value):
-                return [f"{self._lanes[name]}.add({self._lane}, {_bare(value)});"]
+                return [f"{self._lanes[name]}.add({self._lane}, {bare(value)});"]
             case Masked():
-                return _masked(each, self._inside(each.body))
+                return masked(each, self._inside(each.body))
         raise AssertionError(each)
-
-
-def texts_of(statement: Statement) -> list[str]:
-    """Every expression of a statement."""
-    found = list(expressions(statement))
-    return [*found, statement.value] if isinstance(statement, Masked) else found
-
-
-def _masked(each: Masked, inside: list[str]) -> list[str]:
-    condition, value = _bare(each.condition), _bare(each.value)
-    if len(each.body) == 1 and isinstance(each.body[0], Let) and each.body[0].name == each.value:
-        value, inside = _bare(each.body[0].value), []
-    if not inside:
-        return [f"const {each.kind} {each.name} = {condition} ? {value} : {each.other};"]
-    return [
-        f"{each.kind} {each.name} = {each.other};", f"if ({condition}) {{",
-        *_padded(inside), f"  {each.name} = {value};", "}",
-    ]  # fmt: skip
-
-
-def _padded(lines: list[str]) -> list[str]:
-    return [line if line.startswith("#") else f"  {line}" for line in lines]
-
-
-def _for(loop: Loop, begin: str = "0", end: str = "") -> str:
-    name = loop.variable
-    return f"for (int64_t {name} = {begin}; {name} < {end or loop.extent}; ++{name})"
-
-
-def _bare(text: str) -> str:
-    """An expression without brackets that say nothing."""
-    text = text.strip()
-    while text.startswith("(") and closing(text, 0) == len(text) - 1:
-        text = text[1:-1]
-    position = 0
-    while (match := re.compile(r"\w\(\(").search(text, position)) is not None:
-        outer, inside = match.end() - 2, match.end() - 1
-        if closing(text, inside) == closing(text, outer) - 1:
-            end = closing(text, outer)
-            text = text[: outer + 1] + text[inside + 1 : end - 1] + text[end:]
-        position = match.end() - 1
-    return text
