@@ -30,6 +30,9 @@ class Of(StrEnum):
     """A float of torch's default dtype, whatever the inputs have."""
 
 
+_FLOATS = (Of.LIKE, Of.DEFAULT)
+
+
 def made_of(nodes: Sequence[Node]) -> list[Of]:
     """What every value is made of, in order."""
     found: list[Of] = []
@@ -43,7 +46,7 @@ def is_floating(nodes: Sequence[Node], number: int) -> bool:
 
     Python's numbers never decide: what they make of truth values does not follow the inputs.
     """
-    return made_of(nodes)[number] in (Of.LIKE, Of.DEFAULT)
+    return made_of(nodes)[number] in _FLOATS
 
 
 def check_types(nodes: Sequence[Node], output: int, *, single: bool) -> None:
@@ -57,9 +60,10 @@ def check_types(nodes: Sequence[Node], output: int, *, single: bool) -> None:
     Raises:
         NotRecognised: It is a count or a truth value, or float32 whatever the inputs are.
     """
-    if not is_floating(nodes, output):
+    found = made_of(nodes)[output]
+    if found not in _FLOATS:
         raise NotRecognised("rules write results of the inputs' dtype, not counts or truth values")
-    if made_of(nodes)[output] is Of.DEFAULT and not single:
+    if found is Of.DEFAULT and not single:
         raise NotRecognised(
             "rules write results of the inputs' dtype; of truth values, counts and Python's "
             "numbers torch makes float32"

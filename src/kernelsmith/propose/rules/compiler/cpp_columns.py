@@ -19,6 +19,7 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     renamed,
     rewritten,
     stride,
+    texts_of,
     walk,
 )
 
@@ -203,8 +204,7 @@ def _crossing(body: tuple[Statement, ...]) -> dict[str, str]:
                 continue
             others = [one for i, other in enumerate(groups) if i != number for one in other]
             texts = [text for one in others for part in (one, *walk(inner(one)))
-                     for text in (*expressions(part),
-                                  *([part.value] if isinstance(part, Masked) else []))]  # fmt: skip
+                     for text in texts_of(part)]  # fmt: skip
             if any(re.search(rf"\b{each.name}\b", text) for text in texts):
                 found[each.name] = each.kind
     return found

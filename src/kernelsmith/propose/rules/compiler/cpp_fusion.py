@@ -24,13 +24,14 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     Statement,
     Store,
     defined,
-    expressions,
     index_terms,
     loads,
     names,
+    read,
     renamed,
     rewritten,
     stored,
+    texts_of,
     used,
     walk,
 )
@@ -201,25 +202,21 @@ def _beside(loop: Loop, first: Loop) -> Loop | None:
         return None
     same = (defined(first.body) & defined(loop.body)) - inner
     by = {name: f"{name}_" for name in same} | {loop.variable: first.variable}
-    return replace(
-        loop, variable=first.variable, body=tuple(_renamed(each, by) for each in loop.body)
-    )
+    body = (rewritten(each, lambda text: renamed(text, by)) for each in loop.body)
+    return replace(loop, variable=first.variable, body=tuple(_called(each, by) for each in body))
 
 
-def _renamed(statement: Statement, by: Mapping[str, str]) -> Statement:
-    """Other names, of what is made as well."""
-    changed = rewritten(statement, lambda text: renamed(text, by))
-    match changed:
+def _called(statement: Statement, by: Mapping[str, str]) -> Statement:
+    """Other names of what is made, where all that reads them has them already."""
+    match statement:
         case Let(name=name) | Accumulator(name=name) | Gather(name=name):
-            return replace(changed, name=by.get(name, name))
-        case Masked(name=name, body=body, value=value):
-            return replace(
-                changed, name=by.get(name, name), value=renamed(value, by),
-                body=tuple(_renamed(each, by) for each in body),
-            )  # fmt: skip
+            return replace(statement, name=by.get(name, name))
+        case Masked(name=name, body=body):
+            inside = tuple(_called(each, by) for each in body)
+            return replace(statement, name=by.get(name, name), body=inside)
         case Loop(body=body):
-            return replace(changed, body=tuple(_renamed(each, by) for each in body))
-    return changed
+            return replace(statement, body=tuple(_called(each, by) for each in body))
+    return statement
 
 
 def _apart(first: Loop, second: Loop, around: Mapping[str, int]) -> bool:
@@ -241,10 +238,9 @@ def _accesses(loop: Loop) -> list[_Access]:
 
     def collect(body: Body, extents: tuple[tuple[str, int], ...]) -> None:
         for each in body:
-            texts = [*expressions(each), *([each.value] if isinstance(each, Masked) else [])]
             found.extend(
                 _Access(pointer=pointer, index=index, writes=False, extents=extents)
-                for text in texts for pointer, index in loads(text)
+                for text in texts_of(each) for pointer, index in loads(text)
             )  # fmt: skip
             if isinstance(each, Store):
                 found.append(
@@ -329,8 +325,4 @@ def _linear(index: str) -> _Linear | None:
 
 def _touched(body: Body) -> set[str]:
     """Pointers that statements read or write through."""
-    found = stored(body)
-    for each in walk(body):
-        texts = [*expressions(each), *([each.value] if isinstance(each, Masked) else [])]
-        found |= {pointer for text in texts for pointer, _ in loads(text)}
-    return found
+    return stored(body) | read(body)

@@ -21,12 +21,12 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     Statement,
     Store,
     defined,
-    expressions,
     index_terms,
     loads,
     names,
     stored,
     stride,
+    texts_of,
     walk,
 )
 
@@ -133,8 +133,7 @@ def apart(store: Store, loop: Loop) -> bool:
 
 def loaded(body: tuple[Statement, ...]) -> set[str]:
     """Pointers that are read; adding to an element does not count."""
-    texts = [text for each in walk(body) for text in expressions(each)]
-    texts += [each.value for each in walk(body) if isinstance(each, Masked)]
+    texts = (text for each in walk(body) for text in texts_of(each))
     return {pointer for text in texts for pointer, _ in loads(text)}
 
 

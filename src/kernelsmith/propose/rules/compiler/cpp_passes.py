@@ -26,6 +26,7 @@ from kernelsmith.propose.rules.compiler.cpp_tree import (
     renamed,
     rewritten,
     stored,
+    texts_of,
     used,
     walk,
     wrapped,
@@ -251,8 +252,7 @@ def _is_unused(each: Statement, needed: set[str]) -> bool:
 def _inlined(body: Body) -> Body:
     counts: dict[str, int] = {}
     for each in walk(body):
-        texts = [*expressions(each), *([each.value] if isinstance(each, Masked) else [])]
-        for text in texts:
+        for text in texts_of(each):
             for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", text):
                 counts[name] = counts.get(name, 0) + 1
     return _with_values(body, counts)

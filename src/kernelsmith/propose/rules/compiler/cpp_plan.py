@@ -28,9 +28,6 @@ from kernelsmith.propose.rules.compiler.cpp_samples import sampled
 from kernelsmith.propose.rules.compiler.cpp_scratch import in_scratch
 from kernelsmith.propose.rules.compiler.cpp_tree import (
     Function,
-    Statement,
-    renamed,
-    rewritten,
     stored,
 )
 from kernelsmith.propose.rules.graph import NotRecognised
@@ -161,13 +158,8 @@ def _routine(
     places = [_root(each, known) for each in launch.operands]
     if len(places) != len(function.parameters):
         raise NotRecognised("the compiler's wrapper and its kernel differ in arguments")
-    by, first = _merged(function, places)
-    function = Function(
-        parameters=tuple(each for each in function.parameters if each[0] not in by),
-        body=_with_names(function.body, by),
-    )
-    memory = {name: places[first[name]] for name, _ in function.parameters}
-    function, memory = one_pointer_each(function, memory)
+    named = zip(function.parameters, places, strict=True)
+    function, memory = one_pointer_each(function, {name: at for (name, _), at in named})
     names = [name for name, _ in function.parameters]
     crowded = {
         name for name in names
@@ -198,27 +190,6 @@ def _routine(
             else Named(name=place)
         )  # fmt: skip
     return routine, tuple(operands)
-
-
-def _merged(
-    function: Function, places: list[tuple[str, int]]
-) -> tuple[dict[str, str], dict[str, int]]:
-    """Parameters that point to the same element become one."""
-    by: dict[str, str] = {}
-    seen: dict[tuple[str, int, str], str] = {}
-    first: dict[str, int] = {}
-    for position, ((name, kind), place) in enumerate(zip(function.parameters, places, strict=True)):
-        key = (*place, kind)
-        if key in seen:
-            by[name] = seen[key]
-        else:
-            seen[key] = name
-            first[name] = position
-    return by, first
-
-
-def _with_names(body: tuple[Statement, ...], by: Mapping[str, str]) -> tuple[Statement, ...]:
-    return tuple(rewritten(each, lambda text: renamed(text, by)) for each in body)
 
 
 def _used_elsewhere(call: Call, number: int, known: Mapping[str, Named | Viewed]) -> set[str]:

@@ -228,8 +228,7 @@ def read(body: tuple[Statement, ...]) -> set[str]:
     """Pointers that statements read through; adding to memory reads it."""
     found = {each.pointer for each in walk(body) if isinstance(each, Store) and each.adds}
     for each in walk(body):
-        texts = [*expressions(each), *([each.value] if isinstance(each, Masked) else [])]
-        found |= {pointer for text in texts for pointer, _ in loads(text)}
+        found |= {pointer for text in texts_of(each) for pointer, _ in loads(text)}
     return found
 
 
