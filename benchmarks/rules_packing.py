@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Condition
 
 from benchmarks.rules_tasks import Chosen
-from kernelsmith.evaluate.rooms import ROOMS
 
+ALL = 60
+"""Rooms that tasks under way may fill together. The judges have more of them, since few tasks have
+their fullest moment at once; but large and middle ones take what is counted for them, and the
+contexts of nine judges were 17 of 140 GB."""
 LARGE = 20
 """Rooms from which a task is mostly traffic of memory."""
 OF_LARGE = 56
@@ -29,7 +32,7 @@ class Packing:
 
     def __init__(
         self, rooms: Mapping[str, int], *, most_large: int, until: float = math.inf,
-        of: int = ROOMS,
+        of: int = ALL,
     ) -> None:  # fmt: skip
         """Begin with nobody under way.
 

@@ -73,7 +73,8 @@ class Worker:
 
     @cached_property
     def _compilers(self) -> Compilers:
-        return Compilers(self.backend.name, self._patient)
+        beside = self._asked.get("beside", False)
+        return Compilers(self.backend.name, self._patient, only_beside=beside)
 
     def begin(self, *, compiles: bool) -> None:
         """Start processes while there is time for it, and nobody waits for the device."""

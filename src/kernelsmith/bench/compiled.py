@@ -109,8 +109,13 @@ class _Entrants(LocalEvaluator):
 class Compilers:
     """Judges what is compiled, and candidates beside it, with what was compiled kept."""
 
-    def __init__(self, backend: str, settings: Settings) -> None:
+    def __init__(self, backend: str, settings: Settings, *, only_beside: bool = False) -> None:
         """Open a backend whose programs can start compilers.
+
+        Args:
+            backend: Its name.
+            settings: How thorough the judge is.
+            only_beside: Whether nothing may have the device to itself, as many judge on it.
 
         Raises:
             UsageError: The backend has no compiler of torch's.
@@ -119,6 +124,8 @@ class Compilers:
         settings = replace(settings, timeout_s=max(settings.timeout_s, TIMEOUT_S))
         self._settings = settings
         self._backend = opened(backend)
+        if isinstance(self._backend, CudaBackend):
+            self._backend.only_beside = only_beside
         # Its source is ours and says torch.compile; odd strides would only make it compile again.
         free = replace(settings, static=False, robust=False, rehearse=False, kernels=False)
         self._entrants = _Entrants(self._backend, free)

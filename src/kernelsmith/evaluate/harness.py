@@ -44,7 +44,7 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/8"
+JUDGE = f"{__version__}/9"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 
@@ -178,7 +178,7 @@ class Judge:
             except (ProgramFailed, UsageError) as failed:
                 if earlier is not None and not entered:
                     raise earlier from failed  # with more than there is here nobody can say more
-                if not beside or not lacks_memory(str(failed)):
+                if alone or not beside or not lacks_memory(str(failed)):
                     raise
                 earlier = failed if isinstance(failed, ProgramFailed) else None
                 question = getattr(self._oracle, "unanswered", "")

@@ -241,17 +241,21 @@ class CudaBackend:
         """Have room for a whole judgement; says whether that is beside others.
 
         Rooms are held from the first check to the last timing: who waits for its turn keeps what
-        it has. Alone means in all of them; so is a task that was short of memory beside others,
-        where it may be. A timed batch takes ``batch_bytes`` on each side.
+        it has. Alone means in all of them; so is a task that was short of memory beside others.
+        Where nobody may be alone it means in as many as one may have. A timed batch takes
+        ``batch_bytes`` on each side.
         """
         oracle.batch_bytes = batch_bytes or oracle.batch_bytes
         if not oracle.is_sized:
             with self._rooms.taken(TRYING), self._sharing(oracle):
                 oracle.rooms()
-        alone = alone or (oracle.is_short and not self.only_beside)
-        rooms = 0 if alone else oracle.rooms()
-        if self.only_beside and not rooms:
-            raise UsageError("out of memory beside others: this task needs the device alone")
+        alone = alone or oracle.is_short
+        if self.only_beside:
+            if not oracle.rooms():
+                raise UsageError("out of memory beside others: this task needs the device alone")
+            if alone:
+                oracle.widen_most()
+        rooms = 0 if alone and not self.only_beside else oracle.rooms()
         with self._rooms.taken(rooms or ROOMS):
             self._beside = rooms > 0
             try:

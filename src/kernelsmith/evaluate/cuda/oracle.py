@@ -31,12 +31,13 @@ _BEYOND = 1 / 16
 """Of the device's memory, on top of its rooms, before a process is told that there is no more:
 what libraries take for scratch is in no prediction, and rooms are counted generously for all
 together."""
-TRYING = 16
-"""Rooms for one forward of whose size nothing is known yet. It takes no more than they hold; where
-that is too little, it is followed on tensors without contents."""
-_SCRATCH = TRYING * PART
-"""Of the device's memory, for the libraries of a side that is timed beside others, on top of the
-rooms of its judgement: as much as the forward had by which these were counted."""
+TRYING = 29
+"""Rooms for one forward of whose size nothing is known yet: three at a time. With five of them, who
+fill what they may with scratch, all ran out of memory when many judges began at once."""
+_TRIED = 1 / 4
+"""Of the device's memory, for such a forward. Where that is too little, it is followed on tensors
+without contents. A side that is timed beside others has as much again: libraries choose by what
+they find, and would choose otherwise than what its rooms were counted for."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
@@ -120,6 +121,8 @@ class DeviceOracle(Oracle):
     is_short = False
     """Whether it found no memory in all the rooms that it can have beside others."""
     _is_widened = False
+    _program = 0.0
+    """The share of the device that a program takes, once that was asked."""
 
     def __init__(self, child: Child, task: Task, *, threads: int) -> None:
         self._asked = Spent()
@@ -129,8 +132,6 @@ class DeviceOracle(Oracle):
         self._fitting: set[str] = set()
         self._rooms: int | None = None
         """As ``rooms`` says, once it was asked."""
-        self._program = 0.0
-        """The share of the device that a program takes, once that was asked."""
         self.for_programs: float | None = None
         """What of the device's memory a program may take that is opened now; none: all of it."""
         self.avoided: set[str] = set()
@@ -197,8 +198,8 @@ class DeviceOracle(Oracle):
     def widen(self) -> bool:
         """Take twice the rooms from now on, where memory was short; says whether there are as many.
 
-        Once. Who finds none in those either keeps them, and is known to be short: whether it has
-        the device alone from then on is the backend's to say.
+        Once. Who finds none in those either is known to be short: whether it has the device alone
+        from then on, or the most that there is beside others, is the backend's to say.
         """
         rooms = self._rooms or 0
         if self._is_widened or not 0 < 2 * rooms <= LARGEST:
@@ -206,6 +207,10 @@ class DeviceOracle(Oracle):
             return False
         self._rooms, self._is_widened = 2 * rooms, True
         return True
+
+    def widen_most(self) -> None:
+        """Take as many rooms from now on as one may have beside others."""
+        self._rooms, self._is_widened, self.is_short = LARGEST, True, True
 
     @property
     def is_sized(self) -> bool:
@@ -234,7 +239,8 @@ class DeviceOracle(Oracle):
         Libraries choose by what they find. That may not be whatever others have left of the device,
         nor all of that, for others are to come.
         """
-        self.for_programs = min(self.rooms() * PART + _SCRATCH, 1.0)
+        own = 2 * self._program * (2 if self._is_widened else 1)  # a graph's memory is its own
+        self.for_programs = min(max(_TRIED, own) + _SPARE, 1.0)
         try:
             yield
         finally:
@@ -244,7 +250,7 @@ class DeviceOracle(Oracle):
         asked: dict[str, object] = {
             "do": "predict", "arguments": dict(workload.arguments),
             "init": dict(workload.init), "dtype": workload.dtype,
-            "share": TRYING * PART if self.is_beside else 1.0,
+            "share": _TRIED if self.is_beside else 1.0,
         }  # fmt: skip
         self._child.way = self.way  # most of it is libraries that load: nobody waits for that
         try:
