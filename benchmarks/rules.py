@@ -37,6 +37,7 @@ from benchmarks.rules_remote import RemoteRules
 from benchmarks.rules_runs import put_aside
 from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
 from kernelsmith.evaluate.failure import lacks_memory
+from kernelsmith.evaluate.rooms import kept_for
 from kernelsmith.propose.rules.families import Begun
 from kernelsmith.run.captures import capturing
 from kernelsmith.run.config import RunConfig
@@ -302,7 +303,8 @@ def packing_by(args: argparse.Namespace, how: Asking) -> Packing | None:
     """How tasks share the device's memory, where it is known what each of them takes."""
     if args.rooms is None:
         return None
-    rooms = json.loads(args.rooms.read_text())
+    counted = json.loads(args.rooms.read_text())
+    rooms = {key: kept_for(count) for key, count in counted.items()}
     return Packing(rooms, most_large=args.large_at_once, until=how.until)
 
 

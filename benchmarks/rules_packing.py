@@ -14,13 +14,11 @@ from threading import Condition
 
 from benchmarks.rules_tasks import Chosen
 
-ALL = 60
-"""Rooms that tasks under way may fill together. The judges have more of them, since few tasks have
-their fullest moment at once; but large and middle ones take what is counted for them, and the
-contexts of nine judges were 17 of 140 GB."""
-LARGE = 20
+ALL = 80
+"""Rooms that are kept for all tasks under way together: of 140 GB, 17 were contexts of nine judges."""
+LARGE = 24
 """Rooms from which a task is mostly traffic of memory."""
-OF_LARGE = 56
+OF_LARGE = 76
 """Rooms that large tasks may fill together."""
 USUAL = 6
 """Rooms of a task that nothing is known of."""

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kernelsmith.evaluate.rooms import ROOMS, Rooms, rooms_for
+from kernelsmith.evaluate.rooms import LARGEST, PART, ROOMS, Rooms, kept_for, rooms_for
 
 GIGA = 1 << 30
 
@@ -116,3 +116,10 @@ def test_nobody_gets_none_or_more_than_there_are(rooms, count):
 )
 def test_rooms_are_counted_in_bytes(needed, count):
     assert rooms_for(needed, 140 * GIGA) == count
+
+
+def test_large_ones_together_have_no_more_than_the_device():
+    assert [kept_for(count) for count in (1, 5, 8)] == [1, 5, 8]
+    for count in range(13, 65):
+        assert ROOMS // kept_for(count) * count * PART <= 1
+    assert kept_for(LARGEST) == kept_for(ROOMS) == ROOMS

@@ -35,6 +35,7 @@ from kernelsmith.evaluate.trials import (
     check,
     check_statistic,
     draw_trials,
+    of_18_bits,
     refuse_random,
     robustness,
 )
@@ -44,7 +45,7 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/9"
+JUDGE = f"{__version__}/10"
 """Raised whenever the same candidate could get another verdict or another number."""
 
 
@@ -368,19 +369,38 @@ class Judge:
     def _judge_precision(self, kernels: tuple[Kernel, ...], findings: _Findings) -> None:
         """Half precision inside a float32 task, hidden in a budget that TF32 has made wide.
 
-        Opcodes alone prove nothing: a float32 product split into bfloat16 parts is as exact as any.
+        Opcodes alone prove nothing: a float32 product split into parts of half precision is as
+        exact as any. Nor does an error where the task itself magnifies the last bits of float32.
         """
-        worst = max((each.error for each in findings.accuracy), default=0.0)
-        if not findings.is_float32 or worst <= _FLOAT32_CLASS:
+        if not findings.is_float32:
             return
-        for kernel in kernels:
-            halves = below_float32(frozenset(kernel.precision.split(", "))) if kernel.own else ()
-            if halves:
-                raise ProgramFailed(
-                    Verdict.REFUSED,
-                    f"half precision inside: {kernel.name} computes in {', '.join(halves)}, its "
-                    f"error of {worst:.2g} shows it, and the task does not allow it",
-                )
+        narrow = [
+            (kernel, halves)
+            for kernel in kernels
+            if kernel.own and (halves := below_float32(frozenset(kernel.precision.split(", "))))
+        ]
+        coarse = [each for each in findings.accuracy if each.error > _FLOAT32_CLASS]
+        for each in coarse if narrow else ():
+            with findings.spent.on("precision"):
+                allowed = self._of_18_bits(each.workload)
+            if each.error <= allowed:
+                continue
+            kernel, halves = narrow[0]
+            raise ProgramFailed(
+                Verdict.REFUSED,
+                f"half precision inside: {kernel.name} computes in {', '.join(halves)}, its "
+                f"error of {each.error:.2g} shows it, and the task does not allow it",
+            )
+
+    def _of_18_bits(self, name: str) -> float:
+        """What inputs of 18 bits alone would do to a workload's outputs."""
+        (workload,) = (each for each in self._task.workloads if each.name == name)
+        with self._checking():
+            try:
+                self._oracle.workload(workload, self._draw())
+                return of_18_bits(self._oracle, self._task, self._settings, self._draw)
+            finally:
+                self._oracle.release()
 
     def _judge_device(self, measured: Measurement, findings: _Findings) -> None:
         """Hold what ran on the device against what the task allows, kernel by kernel."""

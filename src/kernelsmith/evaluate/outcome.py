@@ -27,6 +27,10 @@ _BLIND_FLOOR_ULPS = 256.0
 """Where no precision above the task's own can be had, order of summation alone moves this much."""
 
 
+Shifted = Callable[[InputSet], Sequence[Sequence[Tensor]]]
+"""Gives outputs in float64 on inputs that carry 18 bits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """One input set with its answers, and how it was drawn."""
@@ -72,7 +76,7 @@ class Examiner:
         *,
         eager: dict[str, float] | None = None,
         slack: float = 1.0,
-        shifted: Callable[[InputSet], Sequence[Sequence[Tensor]]] | None = None,
+        shifted: Shifted | None = None,
     ) -> None:
         self._task, self._trials, self._slack, self._shifted = task, trials, slack, shifted
         self._eager = {} if eager is None else eager
@@ -171,12 +175,7 @@ class Examiner:
         """The budget, or what the task makes of inputs that carry 18 bits if that is more."""
         if self._shifted is None or not trial.answers.exact or budget.compute_dtype != "float32":
             return budget
-        if isinstance(answer, DeviceAnswer):
-            errors = [answer.ruler.magnified()]
-        else:
-            runs = self._shifted(trial.inputs)
-            errors = [distance(run[position], answer.exact, answer.eager).error for run in runs]
-        ulps = min(max(errors, default=0.0) / EPSILON["float32"], _MOST_ULPS) * self._slack
+        ulps = magnified(self._shifted, trial, answer, position) / EPSILON["float32"] * self._slack
         return replace(budget, floor_ulps=max(budget.floor_ulps, ulps))
 
     def _tolerance(self, answer: Expected, budget: Budget) -> Tolerance:
@@ -210,6 +209,16 @@ class Examiner:
                     f"{path} of two launches is the same memory: a later call overwrites what an "
                     f"earlier one returned{where}"
                 )
+
+
+def magnified(shifted: Shifted, trial: Trial, answer: Expected, position: int) -> float:
+    """What the task makes of inputs that carry 18 bits, as an error of one of its outputs."""
+    if isinstance(answer, DeviceAnswer):
+        errors = [answer.ruler.magnified()]
+    else:
+        runs = shifted(trial.inputs)
+        errors = [distance(run[position], answer.exact, answer.eager).error for run in runs]
+    return min(max(errors, default=0.0), _MOST_ULPS * EPSILON["float32"])
 
 
 def check_form(launches: Launches, answers: Answers, where: str = "") -> None:

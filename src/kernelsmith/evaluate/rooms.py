@@ -17,9 +17,12 @@ from kernelsmith.evaluate.exclusive import lock_file
 
 ROOMS = 88
 """A third more than there would be: what a judgement takes is counted as if all of it were there at
-once, and two hardly ever have their fullest moment together (with as many as fit, all taken, 70 of
-140 GB were in use at the median, 112 in one moment of twenty). Who finds no memory all the same is
-judged again with twice the rooms, and then alone."""
+once, and two small ones hardly ever have their fullest moment together (with as many as fit, all
+taken, 70 of 140 GB were in use at the median, 112 in one moment of twenty). Who finds no memory all
+the same is judged again with twice the rooms, and then alone."""
+_SMALL = 8
+"""Rooms up to which that is so. Larger ones really take what is counted for them: six of 13 rooms
+and more filled an H200, and all of them ran short."""
 LARGEST = 72
 """Rooms that one may have beside others."""
 PART = 1 / 64
@@ -72,6 +75,12 @@ def rooms_for(needed: int, total: int) -> int | None:
     """How many rooms hold so many bytes; none where that is too much to be beside others."""
     count = max(1, -(-needed // max(1, int(PART * total))))
     return count if count <= LARGEST else None
+
+
+def kept_for(count: int) -> int:
+    """How many rooms are kept for one that has counted so many."""
+    truly = min(2 * count - _SMALL, -(-count * PART * ROOMS // 1))
+    return min(max(count, int(truly)), ROOMS)
 
 
 def _opened(path: Path, until: ExitStack) -> int:

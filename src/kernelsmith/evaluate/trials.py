@@ -14,7 +14,7 @@ from kernelsmith.evaluate.checks.indices import infer_scores
 from kernelsmith.evaluate.checks.randomness import alarm_threshold, runs_needed, worst_z
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer
 from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
-from kernelsmith.evaluate.outcome import Examiner, Trial, Worst, check_form
+from kernelsmith.evaluate.outcome import Examiner, Trial, Worst, check_form, magnified
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Launches, State
 
@@ -112,6 +112,19 @@ def check(
         workload=workload.name, error=worst.error, budget=worst.budget,
         eager_error=worst.eager_error, trials=len(order),
     )  # fmt: skip
+
+
+def of_18_bits(oracle: Oracle, task: Task, settings: Settings, draw: Draw) -> float:
+    """The largest error that inputs of 18 bits alone bring to the current workload's outputs.
+
+    A recurrent layer that forgets nothing makes more of them than float32 is thought to lose.
+    """
+    found = 0.0
+    for trial in draw_trials(oracle, task, settings, draw):
+        for position, answer in enumerate(trial.answers.outputs):
+            if answer.eager.is_float and trial.answers.exact:
+                found = max(found, magnified(oracle.shifted, trial, answer, position))
+    return found
 
 
 def check_statistic(lane: Lane, oracle: Oracle, workload: Workload, chosen: InputSet) -> Accuracy:

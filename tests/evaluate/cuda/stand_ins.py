@@ -95,8 +95,9 @@ class Program:
 
     persisting, output, source = 0, "", "a source"
 
-    def __init__(self, name: str, us: float, watch: Watch) -> None:
-        self.name, self._us, self._watch = name, us, watch
+    def __init__(self, name: str, us: float, watch: Watch, *, late_us: float = 0.0) -> None:
+        """``late_us`` is how much later than the other side's its answers come."""
+        self.name, self._us, self._watch, self._late_us = name, us, watch, late_us
         self.pid = {"baseline": 1, "candidate": 2}[name]
         self.nodes, self._captured = 0, 0
         watch.note(f"{name} opens")
@@ -121,7 +122,7 @@ class Program:
     def replay(self):
         self._watch.note(f"{self.name} is timed")
         took = self._us * self._captured
-        return Replay(wall_us=took + 100.0, event_us=took)
+        return Replay(wall_us=took + 100.0 + self._late_us, event_us=took)
 
     def replay_from(self, first, launches):
         pass

@@ -10,6 +10,7 @@ from stand_ins import TASK, Program, Reference, a_device
 
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda import batches, stopwatch
+from kernelsmith.evaluate.failure import ProgramFailed
 from kernelsmith.evaluate.settings import effort
 from kernelsmith.evaluate.watch import Watched
 
@@ -20,15 +21,18 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(batches.SpotCheck, "__call__", lambda *_, **__: None)
     monkeypatch.setattr(batches, "furthest", lambda *_: None)
 
-    def run(*, alone=False, level="glance", us=100.0, known=None, keep=None, **changes):
+    def run(*, alone=False, level="glance", us=100.0, known=None, keep=None, late=(), **changes):
         backend, watch = a_device(tmp_path)
         oracle, numbers = known or Reference(), itertools.count()
+        late = iter(late)
         settings = replace(effort(level, backend="triton"), **changes)
         with backend.staying(oracle, alone=alone):
             clock = stopwatch.DeviceStopwatch(
                 backend, oracle, TASK, TASK.workloads[0],
                 open_baseline=lambda _: Program("baseline", us, watch),
-                open_candidate=lambda _: Program("candidate", us / 2, watch),
+                open_candidate=lambda _: Program(
+                    "candidate", us / 2, watch, late_us=next(late, 0.0)
+                ),
                 settings=settings, draw=lambda: next(numbers), rng=random.Random(1),
                 watched=Watched(), **({} if keep is None else {"keep_baseline": keep}),
             )  # fmt: skip
@@ -80,6 +84,17 @@ def test_a_pair_that_does_not_fit_to_what_is_remembered_is_measured_again_in_ful
     assert found.timing.speedup.value == pytest.approx(2.0)
     assert list(oracle.alone.values()) == [100.0]
     assert sum(name == "candidate opens" for name, _ in watch.seen) == 2
+
+
+def test_one_whose_answers_come_late_beside_others_is_timed_in_another_process(measured):
+    found, watch = measured(late=[600.0])
+    assert found.timing.speedup.value == pytest.approx(2.0)
+    assert sum(name == "candidate opens" for name, _ in watch.seen) == 2
+    assert len(found.timing.pairs) == 1
+    with pytest.raises(ProgramFailed, match="tampers with the clock"):
+        measured(late=[600.0, 600.0])
+    with pytest.raises(ProgramFailed, match="tampers with the clock"):
+        measured(late=[600.0], alone=True)  # nobody else was there to keep it waiting
 
 
 def test_whoever_keeps_a_baseline_has_it_when_its_pair_is_done(measured):

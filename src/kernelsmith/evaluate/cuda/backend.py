@@ -28,7 +28,7 @@ from kernelsmith.evaluate.cuda.stopwatch import DeviceStopwatch
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.nvcc.profiler import Profile as Profiled
 from kernelsmith.evaluate.nvcc.profiler import find_ncu, profiled
-from kernelsmith.evaluate.rooms import ROOMS, Rooms
+from kernelsmith.evaluate.rooms import ROOMS, Rooms, kept_for
 from kernelsmith.evaluate.sandbox.limits import Limits
 from kernelsmith.evaluate.sandbox.order import Profile
 from kernelsmith.evaluate.sandbox.process import Child, Zygote
@@ -256,7 +256,7 @@ class CudaBackend:
             if alone:
                 oracle.widen_most()
         rooms = 0 if alone and not self.only_beside else oracle.rooms()
-        with self._rooms.taken(rooms or ROOMS):
+        with self._rooms.taken(kept_for(rooms or ROOMS)):
             self._beside = rooms > 0
             try:
                 yield self._beside

@@ -165,17 +165,27 @@ class Evidence:
             )
         if self._helpers >= 2:
             return "started a process that runs on while it is frozen"
-        if self._baseline_gaps and self._gaps:
-            usual = statistics.median(self._baseline_gaps)
-            least = min(max(CLOCK_US, CLOCK_USUAL * usual), _CLOCK_MOST_US)
-            hidden = [gap - usual > max(least, CLOCK_SHARE * event) for gap, event in self._gaps]
-            if len(hidden) >= 3 and 2 * sum(hidden) > len(hidden):
-                gap, event = self._gaps[-1]
-                return (
-                    f"tampers with the clock: its events say {event:.0f} us a batch, the judge's "
-                    f"clock {gap + event:.0f} us, of which {usual:.0f} us are usual"
-                )
-        return None
+        return self.by_the_clock()
+
+    def by_the_clock(self) -> str | None:
+        """Whether its events say less than the judge's clock, again and again."""
+        if not self._baseline_gaps or not self._gaps:
+            return None
+        usual = statistics.median(self._baseline_gaps)
+        least = min(max(CLOCK_US, CLOCK_USUAL * usual), _CLOCK_MOST_US)
+        hidden = [gap - usual > max(least, CLOCK_SHARE * event) for gap, event in self._gaps]
+        if len(hidden) < 3 or 2 * sum(hidden) <= len(hidden):
+            return None
+        gap, event = self._gaps[-1]
+        return (
+            f"tampers with the clock: its events say {event:.0f} us a batch, the judge's "
+            f"clock {gap + event:.0f} us, of which {usual:.0f} us are usual"
+        )
+
+    def forget_the_clock(self) -> None:
+        """Begin anew with that: the next pair's processes are others."""
+        self._gaps.clear()
+        self._baseline_gaps.clear()
 
 
 def _again(late: Sequence[float], times: int) -> str:
