@@ -15,7 +15,7 @@ from threading import Condition
 from benchmarks.rules_tasks import Chosen
 
 ALL = 80
-"""Rooms that are kept for all tasks under way together: of 140 GB, 17 were contexts of nine judges."""
+"""Rooms that are kept for all tasks under way: of 140 GB, 17 were contexts of nine judges."""
 LARGE = 24
 """Rooms from which a task is mostly traffic of memory."""
 OF_LARGE = 76

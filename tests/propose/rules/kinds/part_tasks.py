@@ -88,6 +88,17 @@ RECURRENT = {
         init="self.into = nn.Linear(6, 19)\nself.across = nn.Linear(19, 19)\n"
         "self.head = nn.Linear(19, 4)",
         names="x, h", inputs="torch.randn(5, 7, 6), torch.randn(5, 19)"),
+    "joined_rnn": a_task(
+        "outs = []\nfor t in range(x.size(0)):\n    both = torch.cat((x[t], h), dim=1)\n"
+        "    h = self.tanh(self.into(both))\n    outs.append(self.head(h))\n"
+        "return torch.stack(outs, dim=0), h",
+        init="self.into = nn.Linear(25, 19)\nself.tanh = nn.Tanh()\nself.head = nn.Linear(19, 4)",
+        names="x, h", inputs="torch.randn(7, 5, 6), torch.randn(5, 19)"),
+    "joined_behind": a_task(
+        "for t in range(x.shape[1]):\n"
+        "    h = torch.tanh(self.into(torch.cat([h, x[:, t]], -1)))\nreturn h",
+        init="self.into = nn.Linear(25, 19, bias=False)", names="x, h",
+        inputs="torch.randn(5, 7, 6), torch.randn(5, 19)"),
     "written_gru": a_task(
         "ahead = self.into(x)\nouts = []\nfor t in range(x.shape[0]):\n"
         "    a, b, g = ahead[t].chunk(3, dim=-1)\n    u, v, w = self.across(h).chunk(3, dim=-1)\n"

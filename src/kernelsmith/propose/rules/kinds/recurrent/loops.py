@@ -11,6 +11,8 @@ Form = tuple[object, ...]
 _SUMS = {ast.Add: "add", ast.Mult: "mul"}
 _CELLS = {"nn.LSTMCell": "LSTM", "nn.GRUCell": "GRU", "nn.RNNCell": "RNN"}
 _ONE: Form = ("number", 1.0)
+_ACROSS = ("linear", "part")
+"""What is made of a state: by a layer, or by those columns of one that a state has to itself."""
 
 
 @dataclass(slots=True)
@@ -105,13 +107,14 @@ class _Loop:
         """Inputs of all steps plus a linear layer of the state."""
         parts = form[1:] if form[0] == "add" else ()
         ahead = [each for each in parts if isinstance(each, tuple) and each[0] == "ahead"]
-        across = [each for each in parts if isinstance(each, tuple) and each[0] == "linear"]
+        across = [each for each in parts if isinstance(each, tuple) and each[0] in _ACROSS]
         if len(parts) != 2 or len(ahead) != 1 or len(across) != 1 or self.ahead:
             raise NotRecognised("rules know gates of inputs and a layer of the state")
-        _, path, state = across[0]
+        kind, given, state = across[0]
         if not isinstance(state, tuple) or state[0] != "state":
             raise NotRecognised("rules know gates of inputs and a layer of the state")
-        self.ahead, self.across = str(ahead[0][1]), _layer(str(path))
+        self.ahead = str(ahead[0][1])
+        self.across = _layer(str(given)) if kind == "linear" else str(given)
         self.state = str(state[1])
 
     def form(self, node: ast.expr) -> Form:
@@ -136,19 +139,37 @@ class _Loop:
         called = self.place.called(node)
         if called is not None and len(called[1]) == 1 and not called[2]:
             name, (inner,) = called[0], called[1]
-            if name in ("sigmoid", "tanh"):
-                return (name, self.form(inner))
+            if (plain := name.removeprefix("nn.").lower()) in ("sigmoid", "tanh"):
+                return (plain, self.form(inner))
             if name == "nn.Linear" and isinstance(node, ast.Call):
                 path, made = ast.unparse(node.func), self.form(inner)
+                if made[0] == "joined":
+                    return _of_joined(path, made)
                 # A layer of one step's input is the same for all steps at once.
                 return ("ahead", f"{path}({made[1]})") if made[0] == "ahead" else (
                     "linear", path, made)  # fmt: skip
+        if called is not None and called[0] in ("cat", "concat", "concatenate"):
+            return self._joined(*called[1:])
         single = called is not None and called[0] in ("nn.GRUCell", "nn.RNNCell")
         if single and called is not None and len(called[1]) == 2 and not called[2]:
             assert isinstance(node, ast.Call)
             self._called(node, _CELLS[called[0]], called[1], called[1][1])
             return ("cell", 0)
         raise NotRecognised(f"rules do not know `{ast.unparse(node)[:60]}` in a loop over time")
+
+    def _joined(self, args: list[ast.expr], keywords: dict[str, ast.expr]) -> Form:
+        """One step's input and the state, side by side."""
+        given = dict(zip(("tensors", "dim"), args, strict=False)) | keywords
+        dim = ast.unparse(given["dim"]) if "dim" in given else "0"
+        match given.get("tensors"):
+            case ast.Tuple(elts=[first, second]) | ast.List(elts=[first, second]) if dim in (
+                "1",
+                "-1",
+            ) and given.keys() == {"tensors", "dim"}:
+                both = self.form(first), self.form(second)
+                if {each[0] for each in both} == {"ahead", "state"}:
+                    return ("joined", *both)
+        raise NotRecognised("rules know one step's input and a state side by side")
 
     def _outside(self, node: ast.Name) -> str:
         if node.id in self.names:
@@ -209,6 +230,19 @@ def _mode(loop: _Loop) -> tuple[str, str]:
     raise NotRecognised("rules know cells written out as torch.nn has them")
 
 
+def _of_joined(path: str, joined: Form) -> Form:
+    """A layer of both is a layer of the inputs, which is found beforehand, and one of the state."""
+    first, second = joined[1:]
+    assert isinstance(first, tuple)
+    assert isinstance(second, tuple)
+    inputs, state = (first, second) if first[0] == "ahead" else (second, first)
+    width = f"{inputs[1]}.shape[-1]"
+    mine, its = (f":{width}", f"{width}:") if inputs is first else (f"-{width}:", f":-{width}")
+    weight = f"{path}.weight"
+    ahead = f"torch.nn.functional.linear({inputs[1]}, {weight}[:, {mine}], {path}.bias)"
+    return _sum(("ahead", ahead), ("part", f"{weight}[:, {its}], None", state))
+
+
 def _layer(path: str) -> str:
     return f"{path}.weight, {path}.bias"
 
@@ -235,9 +269,10 @@ def _times(*parts: Form) -> Form:
 
 def _cuts(place: Place, loop: _Loop, mode: str, cell: str, count: str) -> list[Cut]:
     at, state = loop.at, loop.state
-    if any(form != loop.names[state] for form in loop.kept.values()) or len(loop.kept) > 1:
+    if len(loop.kept) > 1:
         raise NotRecognised("rules know loops that keep their states")
-    listed = next(iter(loop.kept), "")
+    listed, form = next(iter(loop.kept.items()), ("", loop.names[state]))
+    made = _of_states(form, loop.names[state], "stepped[2]")
     later = [n for each in place.body[at + 1 :] for n in ast.walk(each)]
     used = {n.id for n in later if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     if used & ((bound(place.body[at]) | {loop.time}) - {state, cell, listed}):
@@ -248,10 +283,20 @@ def _cuts(place: Place, loop: _Loop, mode: str, cell: str, count: str) -> list[C
         "if stepped is None:\n    return {plain}",
         f"{state} = stepped[0]",
         *([f"{cell} = stepped[1]"] if cell else []),
-        *([f"{listed} = stepped[2]"] if listed else []),
+        *([f"{listed} = {made}"] if listed else []),
     ]
     cuts = [Cut(at=at, node=None, name="", lines=tuple(lines))]
     return cuts + (_stacks(place, at, listed) if listed else [])
+
+
+def _of_states(form: Form, state: Form, states: str) -> str:
+    """What a loop keeps of every state, in Python, for all of them at once."""
+    if form == state:
+        return states
+    if form[0] in ("linear", "tanh", "sigmoid") and isinstance(form[-1], tuple):
+        inner = _of_states(form[-1], state, states)
+        return f"{form[1] if form[0] == 'linear' else f'torch.{form[0]}'}({inner})"
+    raise NotRecognised("rules know loops that keep their states, or a layer of them")
 
 
 def _stacks(place: Place, at: int, listed: str) -> list[Cut]:
