@@ -39,6 +39,12 @@ COLUMNS = {
         init="self.eps = eps", arguments=", eps=1e-5", **IMAGE),
     "l2_middle": a_task("return F.normalize(x, dim=1)", **IMAGE),
     "var_first": a_task("return x.var(dim=0)", inputs="torch.randn(70, 33)"),
+    "mean_long": a_task(
+        "return torch.mean(x * x, dim=1) * self.scale", init="self.scale = scale",
+        arguments=", scale=3.0", inputs="torch.randn(2, 700, 41)"),
+    "range_long": a_task(
+        "return size.max(dim=0).values - size.min(dim=0).values", names="size",
+        inputs="torch.randn(1037, 140)"),
     "scaled": a_task(
         "return x / x.norm(dim=1, keepdim=True) * self.g",
         init="self.g = nn.Parameter(torch.ones(1, 19, 1, 1))", **IMAGE),

@@ -20,8 +20,17 @@ TASKS = Path(__file__).parents[4] / "tasks"
 ROBUST = dataclasses.replace(QUICK, robust=True, contention=1.0)
 """Nothing here is about speed: a busy machine need not be waited for."""
 
-FRAGILE = {"router", "cumsum", "cumsum_back", "cumsum_up", "cumsum_down", "masked_cumsum"}
-"""Where eager itself breaks ties, or adds huge values up, in an order that is nobody's promise."""
+FRAGILE = {
+    "router",
+    "cumsum",
+    "cumsum_back",
+    "cumsum_up",
+    "cumsum_down",
+    "masked_cumsum",
+    "prod_middle",
+}
+"""Where eager itself breaks ties, or adds or multiplies huge values, in an order that is nobody's
+promise."""
 
 EXAMPLES = {"scan": "cumsum_back", "columns": "softmax_middle", "window": "depthwise",
             "lookup": "embedding", "router": "router", "sort": "nucleus", "product": "linear",

@@ -14,6 +14,7 @@ from kernelsmith.propose.rules.kinds.around import around
 from kernelsmith.propose.rules.kinds.candidate import Written
 from kernelsmith.propose.rules.kinds.columns.cpu import render_cpu
 from kernelsmith.propose.rules.kinds.columns.graph import Columns
+from kernelsmith.propose.rules.kinds.columns.split import splits
 from kernelsmith.propose.rules.kinds.columns.triton import render_triton
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced
@@ -126,9 +127,12 @@ def _space(columns: Columns, backend: str) -> Space:
             {"passes": "online", "unroll": "4"}, {"width": "8", "unroll": "16"},
         ))  # fmt: skip
     single = len(plan(graph, keep=False, online=False).sweeps) == 1
+    parted = splits(columns)
     made = [
         p.sized("block", "128", "columns per program", "32", "64", "128", "256", "512"),
-        p.sized("steps", "16", "elements along the dimension per step", "4", "8", "16", "32", "64"),
+        # Of eight the assembler unrolls four steps, with registers of their own for what is read.
+        p.sized("steps", "8" if parted else "16", "elements along the dimension per step",
+                "4", "8", "16", "32", "64"),
         p.warps("4"), p.evict(),
         p.sized("stages", "1", "loads run ahead", "1", "2", "3"),
     ]  # fmt: skip
@@ -136,6 +140,14 @@ def _space(columns: Columns, backend: str) -> Space:
         made.append(p.sized("whole", "8192", "columns up to this many elements stay in registers",
                             "1024", "4096", "8192", "16384"))  # fmt: skip
         made += [passes] if online else []
+    if parted:
+        made.append(p.sized("split", "16384", "programs that share columns where there are fewer",
+                            "none", "4096", "16384", "65536"))  # fmt: skip
+        return p.a_space("columns", made, (
+            {}, {"steps": "16", "stages": "3"},
+            {"split": "65536", "block": "256", "warps": "8"}, {"block": "64", "steps": "32"},
+            {"split": "none", "steps": "16"}, {"block": "512", "warps": "8"},
+        ))  # fmt: skip
     return p.a_space("columns", made, (
         {}, {"block": "64", "steps": "32"}, {"block": "256", "steps": "8", "warps": "8"},
         {"block": "128", "steps": "32", "warps": "8"}, {"passes": "online"},

@@ -27,6 +27,10 @@ class Columns:
         """What inputs and parameters are called."""
         return self.of(Kind.INPUT) | {n: f"p{n}" for n in self.of(Kind.PARAMETER)}
 
+    def scalars(self) -> list[int]:
+        """Parameters of one element."""
+        return [n for n in self.of(Kind.PARAMETER) if self.nodes[n].shape is Shape.SCALAR]
+
     def prepared(self) -> list[str]:
         """Lines of ``forward`` up to the launch."""
         x = self.around.like
