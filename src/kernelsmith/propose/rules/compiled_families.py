@@ -26,6 +26,11 @@ from kernelsmith.propose.rules.compiler.compiled import (
     on_gpu,
 )
 from kernelsmith.propose.rules.compiler.cpp_family import cpp_compiled_family, on_cpu
+from kernelsmith.propose.rules.convolutions.depthwise import (
+    depthwise_parameters,
+    depthwise_seeds,
+    windowed,
+)
 from kernelsmith.propose.rules.convolutions.replace import (
     convolution_parameters,
     convolution_seeds,
@@ -143,7 +148,8 @@ def _with_products(
             calls += probe.calls(form.name, options[0].name)
     parameters: dict[str, Parameter] = {}
     for call in calls:
-        for each in (*product_parameters(call, chip), *convolution_parameters(call)):
+        theirs = (*convolution_parameters(call), *depthwise_parameters(call))
+        for each in (*product_parameters(call, chip), *theirs):
             parameters.setdefault(each.name, each)
     family = compiled_family(
         task, "triton", forms, capture=captures, options=options,
@@ -155,8 +161,9 @@ def _with_products(
         return Reseeded(family=family, space=family.space, is_late=True) if lone else family
     own = [seed for call in calls[:1] for seed in product_seeds(call, chip) if seed]
     last = [seed for call in calls[:1] for seed in convolution_seeds(call)]
+    soon = [seed for call in calls[:1] for seed in depthwise_seeds(call)]
     decoy = bool(calls) and library_share(calls[0], chip) > DECOY
-    space = reseeded(family.space, own, last, decoy=decoy)
+    space = reseeded(family.space, own, last, soon=soon, decoy=decoy)
     return Reseeded(family=family, space=space, is_late=lone)
 
 
@@ -177,13 +184,15 @@ def own_work(call: Call, chosen: Parameters, chip: Chip = H200) -> Call:
         NotRecognised: The choices do not go together, or fit none of its products.
     """
     call = replaced(call, chosen, chip) if "product" in chosen else call
+    call = windowed(call, chosen) if "depthwise" in chosen else call
     return convolved(call, chosen) if "convolution" in chosen else call
 
 
 def reseeded(
-    space: Space, own: Sequence[Seed], last: Sequence[Seed] = (), *, decoy: bool = False
-) -> Space:
-    """Own products first, then the library's, then forms, options and product schedules in turn.
+    space: Space, own: Sequence[Seed], last: Sequence[Seed] = (), *, soon: Sequence[Seed] = (),
+    decoy: bool = False,
+) -> Space:  # fmt: skip
+    """The library's products and what comes ``soon``; then forms, options and products in turn.
 
     Own convolutions come last: on an H200 they took 1.2 and 2 times the library's time. So do the
     library's products where hardly anything else is left to do (``decoy``): the judge refuses that.
@@ -195,7 +204,7 @@ def reseeded(
         library = [(("product", "library"),)]
     mixed = _in_turns(forms, own, options)
     early = [] if decoy else library
-    wanted = [(), *early, *mixed, *launches, *last, *library]
+    wanted = [(), *early, *soon, *mixed, *launches, *last, *library]
     known = {each.name: each.choices for each in space.parameters}
     kept = [each for each in wanted if all(value in known.get(name, ()) for name, value in each)]
     return replace(space, seeds=tuple(dict.fromkeys(kept)))
