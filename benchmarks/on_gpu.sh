@@ -12,6 +12,8 @@
 #                    judges themselves fail
 #           contexts how long 1, 4 and 12 processes take to open a context side by side, 90 s
 #           capture  torch's compiler, asked about every task that has no verdict yet
+#           ahead    the same for so many seconds, and then BESIDE at a time while the next parts run:
+#                    45 s are enough for the first ones to be judged
 #           judge    the rules, torch.compile's defaults and the reference itself on whatever is
 #                    captured; benchmarks.rules_bench makes a bench's tables of it, at home. What
 #                    the time cuts short goes on in a later call, see RUNS
@@ -140,6 +142,10 @@ CHECK
         tee -a "$STATE/log.txt" ;;
     capture)
       rules rules-h200 "$seconds" --phase capture --options default --captured "$STATE/usual.zip" ;;
+    ahead)
+      local ask=(--phase capture --options default --captured "$STATE/usual.zip")
+      rules rules-h200 "$seconds" "${ask[@]}"
+      (JOBS=$BESIDE rules rules-h200 300 "${ask[@]}") >/dev/null 2>&1 & ;;
     judge | both)
       local phase=judge rooms=(${ROOMS:+--rooms "$ROOMS"})
       # What is captured beside comes as it is ready, and not in the order of its rooms.
