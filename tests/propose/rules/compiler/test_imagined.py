@@ -191,6 +191,14 @@ def test_a_concatenation_has_a_kernel_for_each_of_its_tensors():
     assert [each.grid for each in read(said).kernels][:2] == ["Grid1D", "Grid1D"]
 
 
+def test_a_forward_may_make_a_number_on_the_device():
+    made = "torch.log(torch.tensor(100.0, device=x.device))"
+    source = LONE.replace("self.conv(x)", f"torch.clamp(torch.relu(x), max={made}).exp()")
+    task = Task(name="made", source=source)
+    (said,) = asked(task, source, DEFAULT, gpu=facts_of(H200))
+    assert len(read(said).kernels) == 1
+
+
 def test_others_are_written_for_as_their_data_sheets_say():
     task = of("layer_norm")
     gpu = facts_of(Device(kind="cuda", name="NVIDIA A100-SXM4-80GB"))

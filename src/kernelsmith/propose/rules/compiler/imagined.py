@@ -50,6 +50,7 @@ def imagine(gpu: Facts) -> None:
     guard_nothing()
     _lay_out_convolutions()
     _fold_on_the_processor()
+    _follow_no_constants()
 
 
 class Hollow:
@@ -211,3 +212,11 @@ def _fold_on_the_processor() -> None:
 
     module.lazy_init = lambda *args, **keywords: begin(here)
     folder._deduce_value = deduced
+
+
+def _follow_no_constants() -> None:
+    """What is made of a small constant is found for real beside the graph: not on a GPU here."""
+    from torch.fx.experimental import proxy_tensor
+
+    tracing: Any = proxy_tensor
+    tracing.CONSTANT_NUMEL_LIMIT = -1
