@@ -32,12 +32,12 @@ from benchmarks.rules_capture import Asking, Store, captures
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_figure import curve, per_task, tables
 from benchmarks.rules_numbers import summarise
-from benchmarks.rules_packing import Packing
+from benchmarks.rules_packing import ALONE, Packing
 from benchmarks.rules_remote import RemoteRules
 from benchmarks.rules_runs import put_aside
 from benchmarks.rules_tasks import Chosen, file_name, of_folder, of_kernelbench
 from kernelsmith.evaluate.failure import lacks_memory
-from kernelsmith.evaluate.rooms import kept_for
+from kernelsmith.evaluate.rooms import ROOMS, kept_for
 from kernelsmith.propose.rules.families import Begun
 from kernelsmith.run.captures import capturing
 from kernelsmith.run.config import RunConfig
@@ -304,7 +304,8 @@ def packing_by(args: argparse.Namespace, how: Asking) -> Packing | None:
     if args.rooms is None:
         return None
     counted = json.loads(args.rooms.read_text())
-    rooms = {key: kept_for(count) for key, count in counted.items()}
+    rooms = {key: kept_for(count) for key, count in counted.items() if count < ROOMS}
+    rooms |= {key: ALONE for key, count in counted.items() if count >= ROOMS}
     return Packing(rooms, most_large=args.large_at_once, until=how.until)
 
 

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Condition
 
 from benchmarks.rules_tasks import Chosen
+from kernelsmith.evaluate.rooms import ROOMS
 
 ALL = 80
 """Rooms that are kept for all tasks under way: of 140 GB, 17 were contexts of nine judges."""
+ALONE = ROOMS + 1
+"""Rooms of a task that nobody can be judged beside."""
 LARGE = 24
 """Rooms from which a task is mostly traffic of memory."""
 OF_LARGE = 76
@@ -52,7 +55,7 @@ class Packing:
 
     def needs_all(self, key: str) -> bool:
         """Whether nobody can be judged beside it."""
-        return self.rooms(key) >= self._of
+        return self._rooms.get(key, USUAL) >= ALONE
 
     def in_order(self, tasks: Iterable[Chosen]) -> Iterator[Chosen]:
         """Each of them once, when it fits, and whatever came back; who has one says ``done``."""

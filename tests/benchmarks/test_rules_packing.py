@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.rules import beside_others
-from benchmarks.rules_packing import LARGE, OF_LARGE, Packing
+from benchmarks.rules_packing import ALONE, LARGE, OF_LARGE, Packing
 from benchmarks.rules_rooms import rooms_of
 from benchmarks.rules_tasks import Chosen
 
@@ -79,8 +79,8 @@ def test_what_needs_more_than_all_begins_when_nobody_else_is_there():
 
 
 def test_what_nobody_can_be_beside_is_named_and_left_out(capsys):
-    packing = Packing({"a": 11, "b": 10, "c": 9}, most_large=2, of=10)
-    assert [each.key for each in beside_others(tasks("a", "b", "c"), packing)] == ["c"]
+    packing = Packing({"a": ALONE, "b": 10, "c": 9}, most_large=2, of=10)
+    assert [each.key for each in beside_others(tasks("a", "b", "c"), packing)] == ["b", "c"]
     said = capsys.readouterr()
     assert "a: needs the device alone; --judges 1 has it" in said.out + said.err
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from kernelsmith.domain.evaluation import Accuracy, Kernel, Verdict
+from kernelsmith.domain.evaluation import Kernel, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.harness import _FLOAT32_CLASS, Judge, _Findings
+from kernelsmith.evaluate.harness import Judge, _Findings
+from kernelsmith.evaluate.outcome import Worst
 from kernelsmith.testing import QUICK
 
 TASK = """\
@@ -50,10 +51,11 @@ def judge_of(backend):
         each.close()
 
 
-def judged(judge, *, error, precision, own=True):
-    accuracy = Accuracy(workload="default", error=error, budget=0.1, eager_error=0.01, trials=9)
+def judged(judge, *, error, precision, own=True, path="out", variant="plain"):
+    worst = Worst(error=error, budget=0.1, eager_error=0.01, path=path, variant=variant)
     kernel = Kernel(name="k", own=own, launches=1, share=1.0, precision=precision)
-    judge._judge_precision((kernel,), _Findings(accuracy=[accuracy], is_float32=True))
+    (workload,) = judge._task.workloads
+    judge._judge_precision((kernel,), _Findings(coarse=[(workload, worst)]))
 
 
 def test_an_error_of_half_precision_is_refused_where_halves_are_in_the_kernel(judge_of):
@@ -70,13 +72,26 @@ def test_the_same_error_is_nobody_s_where_the_task_itself_magnifies_the_last_bit
         judged(judge, error=2e-3, precision="float16, to float16")
 
 
+def test_what_another_output_or_other_inputs_magnify_excuses_nobody(judge_of):
+    both = judge_of(f"{CHAOTIC.replace('return h', 'return h, torch.tanh(x)')}")
+    judged(both, error=2e-4, precision="float16", path="out[0]")
+    with pytest.raises(ProgramFailed):
+        judged(both, error=2e-4, precision="float16", path="out[1]")
+    wide = judge_of("return torch.sin(x * 50)")
+    judged(wide, error=2e-4, precision="float16", variant="wide")
+    with pytest.raises(ProgramFailed):
+        judged(wide, error=2e-4, precision="float16")
+
+
+def test_where_nobody_can_say_what_is_magnified_the_error_speaks(judge_of):
+    judge = judge_of("assert (x.double() == x.double().float()).all()\n        return x * 2")
+    with pytest.raises(ProgramFailed, match="half precision"):
+        judged(judge, error=2e-4, precision="float16")
+
+
 @pytest.mark.parametrize(
     "said",
-    [
-        {"error": _FLOAT32_CLASS / 2, "precision": "float16"},
-        {"error": 2e-4, "precision": "tf32"},
-        {"error": 2e-4, "precision": "float16", "own": False},
-    ],
+    [{"precision": "tf32"}, {"precision": "float16", "own": False}, {"precision": ""}],
 )
-def test_small_errors_other_formats_and_libraries_are_not_asked_about(judge_of, said):
-    judged(judge_of(FORGETFUL), **said)
+def test_other_formats_and_libraries_are_not_asked_about(judge_of, said):
+    judged(judge_of(FORGETFUL), error=2e-4, **said)

@@ -71,6 +71,19 @@ def test_who_can_have_more_rooms_is_judged_in_those_before_it_is_alone(monkeypat
     assert next(asked, None) is None
 
 
+@pytest.mark.parametrize(("times", "narrowed"), [(0, 0), (2, 1), (3, 1)])
+def test_a_candidate_that_was_short_of_memory_by_itself_leaves_no_trace(
+    monkeypatch, times, narrowed
+):
+    asked, seen = iter((True, False)), []
+    monkeypatch.setattr(NullOracle, "widen", lambda _: next(asked), raising=False)
+    monkeypatch.setattr(NullOracle, "narrow", lambda _: seen.append(1), raising=False)
+    backend = Crowded("CUDA out of memory", beside=True, times=times)
+    candidate = Candidate(backend="null", source="y + x  # us: 10")
+    judge(TASK, candidate, backend=backend, settings=QUICK)
+    assert len(seen) == narrowed
+
+
 class NeverAlone(Crowded):
     """A device that others never leave."""
 

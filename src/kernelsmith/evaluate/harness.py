@@ -27,7 +27,7 @@ from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverag
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
 from kernelsmith.evaluate.lanes import Lanes
 from kernelsmith.evaluate.measure import Measurement, Stopwatch
-from kernelsmith.evaluate.outcome import Trial
+from kernelsmith.evaluate.outcome import Trial, Worst
 from kernelsmith.evaluate.settings import Settings
 from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import EPSILON
@@ -58,7 +58,9 @@ class _Findings:
     coverage: Coverage | None = None
     output: str = ""
     is_float32: bool = False
-    """Whether inputs, weights and outputs are, and the task allows nothing less."""
+    """Whether inputs, weights and outputs of the workload at hand are, and nothing less will do."""
+    coarse: list[tuple[Workload, Worst]] = field(default_factory=list)
+    """Errors in such workloads that are no rounding of float32."""
     kernels: tuple[Kernel, ...] = ()
     rooflines: list[Roofline] = field(default_factory=list)
     log: tuple[tuple[str, str], ...] = ()
@@ -167,7 +169,8 @@ class Judge:
         self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
     ) -> Timing | None:
         """Check and time; where memory was short beside others, with more of it or without them."""
-        alone, earlier = False, None
+        alone = bool(getattr(self._oracle, "is_short", False))
+        earlier, whose = None, set[type[Exception]]()
         while True:
             beside = entered = False
             try:
@@ -175,9 +178,16 @@ class Judge:
                     beside = self._enter(stay, findings, alone=alone)
                     entered = True
                     stay.callback(self._lanes.end_checked)
-                    return self._checked_and_timed(candidate, baseline, findings)
+                    found = self._checked_and_timed(candidate, baseline, findings)
+                    self._narrow_after(whose)
+                    return found
             except (ProgramFailed, UsageError) as failed:
-                if earlier is not None and not entered:
+                if lacks_memory(str(failed)):
+                    whose.add(type(failed))
+                    if alone:
+                        self._narrow_after(whose)
+                most = alone and beside and isinstance(failed, UsageError)
+                if earlier is not None and (not entered or (most and lacks_memory(str(failed)))):
                     raise earlier from failed  # with more than there is here nobody can say more
                 if alone or not beside or not lacks_memory(str(failed)):
                     raise
@@ -189,7 +199,14 @@ class Judge:
             alone = widen is None or not widen()
             findings.labels.clear()
             findings.accuracy.clear()
+            findings.coarse.clear()
             findings.rooflines.clear()
+
+    def _narrow_after(self, whose: set[type[Exception]]) -> None:
+        """Where nobody but the candidate was short of memory, the next one has the usual rooms."""
+        narrow = getattr(self._oracle, "narrow", None)
+        if whose == {ProgramFailed} and narrow is not None:
+            narrow()
 
     def _enter(self, stay: ExitStack, findings: _Findings, *, alone: bool = False) -> bool:
         """Have room on the device; a backend may know how many can at a time."""
@@ -287,10 +304,12 @@ class Judge:
                 if is_random:
                     found = check_statistic(lane, self._oracle, workload, trials[0].inputs)
                 else:
-                    found = check(
+                    found, worst = check(
                         lane, self._oracle, task, workload, trials,
                         state=setup.state, draw=self._draw, rng=self._secrets,
                     )  # fmt: skip
+                    if findings.is_float32 and worst.error > _FLOAT32_CLASS:
+                        findings.coarse.append((workload, worst))
                 findings.accuracy.append(found)
                 self._convict_compiler(lane)
                 lane.settle()
@@ -372,33 +391,33 @@ class Judge:
         Opcodes alone prove nothing: a float32 product split into parts of half precision is as
         exact as any. Nor does an error where the task itself magnifies the last bits of float32.
         """
-        if not findings.is_float32:
-            return
         narrow = [
             (kernel, halves)
             for kernel in kernels
             if kernel.own and (halves := below_float32(frozenset(kernel.precision.split(", "))))
         ]
-        coarse = [each for each in findings.accuracy if each.error > _FLOAT32_CLASS]
-        for each in coarse if narrow else ():
+        for workload, worst in findings.coarse if narrow else ():
             with findings.spent.on("precision"):
-                allowed = self._of_18_bits(each.workload)
-            if each.error <= allowed:
+                allowed = self._of_18_bits(workload, worst)
+            if worst.error <= allowed:
                 continue
             kernel, halves = narrow[0]
             raise ProgramFailed(
                 Verdict.REFUSED,
                 f"half precision inside: {kernel.name} computes in {', '.join(halves)}, its "
-                f"error of {each.error:.2g} shows it, and the task does not allow it",
+                f"error of {worst.error:.2g} shows it, and the task does not allow it",
             )
 
-    def _of_18_bits(self, name: str) -> float:
-        """What inputs of 18 bits alone would do to a workload's outputs."""
-        (workload,) = (each for each in self._task.workloads if each.name == name)
+    def _of_18_bits(self, workload: Workload, worst: Worst) -> float:
+        """What inputs of 18 bits alone would do to what was furthest off; 0 if nobody can say."""
         with self._checking():
             try:
                 self._oracle.workload(workload, self._draw())
-                return of_18_bits(self._oracle, self._task, self._settings, self._draw)
+                return of_18_bits(self._oracle, worst, self._draw)
+            except UsageError as error:
+                if lacks_memory(str(error)):
+                    raise  # with more of it, somebody can
+                return 0.0
             finally:
                 self._oracle.release()
 

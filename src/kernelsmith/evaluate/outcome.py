@@ -47,6 +47,10 @@ class Worst:
     error: float = 0.0
     budget: float = 0.0
     eager_error: float = 0.0
+    path: str = ""
+    """Of the output."""
+    variant: str = "plain"
+    """Of the inputs."""
 
     def or_else(self, other: "Worst") -> "Worst":
         """The one nearer to (or further beyond) its budget."""
@@ -137,7 +141,10 @@ class Examiner:
             said = self._held(found, answer, trial, budget)
         if isinstance(said, Mismatch):
             raise _wrong(f"{said.message}{where}")
-        return Worst(error=said.error, budget=budget.allowed, eager_error=said.eager_error)
+        return Worst(
+            error=said.error, budget=budget.allowed, eager_error=said.eager_error,
+            path=answer.path, variant=trial.variant,
+        )  # fmt: skip
 
     def _held(
         self, found: Found, answer: Expected, trial: Trial, budget: Budget

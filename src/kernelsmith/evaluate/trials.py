@@ -21,6 +21,8 @@ from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Laun
 Draw = Callable[[], int]
 """Draws a secret seed."""
 
+_ASKED = 3
+"""Input sets on which it is asked how much a task magnifies rounding."""
 _RENEWED_SLACK = 2.0
 """Precision was judged before; after a change of weights what is looked for is the old answer."""
 _SIMPLEST_FIRST = (
@@ -75,7 +77,7 @@ def refuse_random(oracle: Oracle, task: Task, trial: Trial) -> bool:
 def check(
     lane: Lane, oracle: Oracle, task: Task, workload: Workload, trials: list[Trial], *,
     state: State, draw: Draw, rng: random.Random,
-) -> Accuracy:  # fmt: skip
+) -> tuple[Accuracy, Worst]:  # fmt: skip
     """Run every trial on a loaded lane and hold it against the answers.
 
     Raises:
@@ -108,21 +110,23 @@ def check(
                 f"{failed.message} (after the weights were changed in place: nothing derived from "
                 "them may be kept, unless the task says weights: static)",
             ) from failed
-    return Accuracy(
+    accuracy = Accuracy(
         workload=workload.name, error=worst.error, budget=worst.budget,
         eager_error=worst.eager_error, trials=len(order),
     )  # fmt: skip
+    return accuracy, worst
 
 
-def of_18_bits(oracle: Oracle, task: Task, settings: Settings, draw: Draw) -> float:
-    """The largest error that inputs of 18 bits alone bring to the current workload's outputs.
+def of_18_bits(oracle: Oracle, worst: Worst, draw: Draw) -> float:
+    """The error that inputs of 18 bits alone bring to the output that was furthest off.
 
-    A recurrent layer that forgets nothing makes more of them than float32 is thought to lose.
+    On fresh inputs of the same variant. A recurrent layer that forgets nothing makes more of them
+    than float32 is thought to lose.
     """
     found = 0.0
-    for trial in draw_trials(oracle, task, settings, draw):
+    for trial in _trials(oracle, worst.variant, [draw() for _ in range(_ASKED)]) or ():
         for position, answer in enumerate(trial.answers.outputs):
-            if answer.eager.is_float and trial.answers.exact:
+            if answer.path == worst.path and answer.eager.is_float and trial.answers.exact:
                 found = max(found, magnified(oracle.shifted, trial, answer, position))
     return found
 

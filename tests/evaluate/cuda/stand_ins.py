@@ -55,7 +55,7 @@ class Reference(DeviceOracle):
     has_statistic = False
 
     def __init__(self, *, rooms: int = 1) -> None:
-        self._task, self._rooms, self._program = TASK, rooms, 0.01
+        self._task, self._rooms, self._program, self._total = TASK, rooms, 0.01, 140 << 30
         self.for_programs, self._broken = None, False
         self.avoided, self.batches, self.alone, self._needs = set(), {}, {}, {}
         self.natures = {

@@ -219,6 +219,20 @@ def test_where_nobody_may_be_alone_who_found_no_memory_has_the_most_rooms_there_
             assert not holds(a_judge()._rooms.taken(1))
 
 
+def test_in_the_most_rooms_a_program_may_have_all_there_is_and_no_more(a_judge):
+    oracle, judge = known(Sized(20 * GIGA)), a_judge()
+    judge.only_beside = True
+    assert not oracle.widen()
+    for _ in range(2):
+        with judge.staying(oracle), judge.checking(oracle):
+            assert oracle.for_programs == 1.0
+            assert oracle.limits[-1] <= 1.0
+    oracle.narrow()  # a candidate was to blame
+    with judge.staying(oracle), judge.checking(oracle):
+        assert oracle.for_programs < 1.0
+        assert oracle.rooms() < LARGEST
+
+
 def test_a_program_has_twice_the_memory_in_twice_the_rooms(a_judge):
     oracle, judge = known(Sized(4 * GIGA)), a_judge()
     with checking(judge, oracle):
@@ -295,7 +309,7 @@ def test_a_candidate_that_finds_no_memory_where_nobody_may_be_alone_leaves_the_t
         found = judge.judge(Candidate(backend="triton", source=f"{source}# {number}\n"))
         assert found.verdict is Verdict.WRONG
         assert "CUDA error 2" in found.message
-        assert child.found_none == 1 + 2 * number  # the first one in twice the rooms, too
+        assert child.found_none == 1 + 2 * number  # the first one in its own rooms, too
 
 
 def test_how_large_a_task_is_is_found_once(a_judge):

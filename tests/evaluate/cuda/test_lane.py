@@ -172,7 +172,7 @@ def test_a_side_that_is_timed_hears_how_much_memory_it_may_take(tmp_path, beside
         for each in sides:
             each.load("a source", "Model", oracle.workload(TASK.workloads[0], 1), function=False)
             each.attach(oracle.arrange([]))
-    most = pytest.approx(2 / 64 + 1 / 4)
+    most = pytest.approx(1 / 4 + 1 / 32)
     assert sides[0].shares == sides[1].shares == ([most, most] if beside else [None, 1.0])
 
 

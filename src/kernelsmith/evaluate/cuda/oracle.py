@@ -41,7 +41,7 @@ they find, and would choose otherwise than what its rooms were counted for."""
 _KEPT = 1 / 8
 """Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
-_NEEDS, _EXAMINE, _SHIFTED = "needs", "examine", "shifted"
+_NEEDS, _EXAMINE, _SHIFTED, _MAGNIFIED = "needs", "examine", "shifted", "magnified"
 """Questions that are answered by calling the reference on altered inputs."""
 _CONTEXT_BYTES = 600 << 20
 """What a process takes of the device before it has done anything."""
@@ -120,7 +120,11 @@ class DeviceOracle(Oracle):
     """The last question that the reference failed at."""
     is_short = False
     """Whether it found no memory in all the rooms that it can have beside others."""
-    _is_widened = False
+    _is_widened = _has_most = False
+    _narrower: int | None = None
+    """The rooms before the most."""
+    _total = 0
+    """Bytes of the device's memory, once that was asked."""
     _program = 0.0
     """The share of the device that a program takes, once that was asked."""
 
@@ -190,6 +194,7 @@ class DeviceOracle(Oracle):
             known = [each for each in counts if each is not None]
             self._rooms = max(known) if len(known) == len(counts) else 0
             self._program = max(each.program for each in found.values())
+            self._total = max(each.total for each in found.values())
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
                 self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
@@ -209,8 +214,16 @@ class DeviceOracle(Oracle):
         return True
 
     def widen_most(self) -> None:
-        """Take as many rooms from now on as one may have beside others."""
-        self._rooms, self._is_widened, self.is_short = LARGEST, True, True
+        """Take as many rooms from now on as one may have beside others: hardly anybody is there."""
+        if not self._has_most:
+            self._narrower = self._rooms
+        self._rooms, self._has_most, self.is_short = LARGEST, True, True
+
+    def narrow(self) -> None:
+        """Go back from the most rooms: it was a candidate that found no memory, not the task."""
+        self.is_short = False
+        if self._has_most:
+            self._rooms, self._has_most = self._narrower, False
 
     @property
     def is_sized(self) -> bool:
@@ -223,8 +236,7 @@ class DeviceOracle(Oracle):
         share = min(self.rooms() * PART + _BEYOND, 1.0)
         own = max(share - self._program, share / 2)
         self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
-        # Twice the rooms are for both: who was short may have been the program.
-        self.for_programs = (2 if self._is_widened else 1) * (1.5 * self._program + _SPARE)
+        self.for_programs = self._at_most(1.5 * self._program + _SPARE)
         try:
             yield
         finally:
@@ -239,12 +251,19 @@ class DeviceOracle(Oracle):
         Libraries choose by what they find. That may not be whatever others have left of the device,
         nor all of that, for others are to come.
         """
-        own = 2 * self._program * (2 if self._is_widened else 1)  # a graph's memory is its own
-        self.for_programs = min(max(_TRIED, own) + _SPARE, 1.0)
+        batch = self.batch_bytes / max(self._total, self.batch_bytes)
+        own = 2 * (self._program + batch)  # a graph's memory is its own
+        self.for_programs = self._at_most(max(_TRIED, own) + _SPARE)
         try:
             yield
         finally:
             self.for_programs = None
+
+    def _at_most(self, usual: float) -> float:
+        """What a program may take; twice the rooms are for it, too: it may have been short."""
+        if self._has_most:
+            return 1.0
+        return min((2 if self._is_widened else 1) * usual, 1.0)
 
     def _predict(self, workload: Workload) -> Predicted:
         asked: dict[str, object] = {
@@ -472,7 +491,8 @@ class DeviceOracle(Oracle):
         assert isinstance(asked, list)
         variants = {self._variants.get(each, "plain") for each in asked} - {"plain"}
         question = str(message["do"])
-        causes = {question} if question in (_NEEDS, _EXAMINE, _SHIFTED) else variants
+        altered = question in (_NEEDS, _EXAMINE, _SHIFTED, _MAGNIFIED)
+        causes = {question} if altered else variants
         if causes - self.avoided:
             self.avoided |= causes
             raise ReferenceBroken(f"a kernel of the reference asserts on {', '.join(causes)}")

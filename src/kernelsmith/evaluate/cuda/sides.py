@@ -17,10 +17,11 @@ class Uncapturable(Exception):
 class Disturbed(Exception):
     """The baseline ran at another speed than alone; nothing of this pair counts."""
 
-    def __init__(self, message: str, *, stale: bool = False) -> None:
+    def __init__(self, message: str, *, stale: bool = False, late: bool = False) -> None:
         super().__init__(message)
-        self.stale = stale
-        """Whether others had the device for long in between, so that it proves nothing."""
+        self.stale, self.late = stale, late
+        """Whether others had the device for long in between, so that it proves nothing; or only the
+        candidate's answers came late, which is looked at once more by itself."""
 
 
 @dataclass(slots=True)

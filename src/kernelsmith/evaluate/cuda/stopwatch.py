@@ -96,6 +96,8 @@ class DeviceStopwatch(Batches):
                 self._graph, self._why_no_graph = False, str(why)
                 continue
             except Disturbed as why:
+                if why.late:
+                    continue
                 stale += why.stale
                 disturbed += not why.stale or stale > _MOST_STALE
                 if disturbed == 2:
@@ -368,7 +370,7 @@ class DeviceStopwatch(Batches):
         if beside and not self._was_late and verdict == self._evidence.by_the_clock():
             self._was_late = True
             self._evidence.forget_the_clock()
-            raise Disturbed(verdict, stale=True)
+            raise Disturbed(verdict, late=True)
         raise ProgramFailed(Verdict.CHEATED, verdict)
 
     def _hold_against_the_floor(self, timing: WorkloadTiming) -> Roofline | None:

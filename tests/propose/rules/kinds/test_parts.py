@@ -227,6 +227,13 @@ def test_values_that_pairs_of_float16_cannot_hold_are_computed_again(pool, facto
     check(pool, task, "attention", "triton")
 
 
+@pytest.mark.parametrize("layer", ["GRU", "LSTM", "RNN"])
+def test_states_that_are_tiny_from_the_first_step_on_keep_their_bits(pool, layer):
+    task = a_task("return self.rnn(x)[0]", init=f"self.rnn = nn.{layer}(6, 18, bias=False)",
+                  inputs="torch.randn(5, 3, 6) * 1e-9")  # fmt: skip
+    check(pool, task, "recurrent", "triton")
+
+
 @pytest.mark.parametrize("backend", ["cpu", "triton"])
 def test_a_row_without_keys_is_no_number_as_in_torch(pool, backend):
     task = a_task(

@@ -48,7 +48,7 @@ class DeviceProgram(Program):
             cute.watch()  # where there is a template, Triton is judged, and this is a library's
         torch.cuda.init()
         if share := message.get("memory"):
-            torch.cuda.set_per_process_memory_fraction(float(str(share)))
+            torch.cuda.set_per_process_memory_fraction(min(1.0, float(str(share))))
         reply = super().load(message, fds)
         kernels.freeze_choices(message.get("choices") or [])
         return reply | {"segments": self._segments()}

@@ -45,10 +45,12 @@ def depthwise_sites(call: Call) -> dict[int, Window]:
 
 def _sites(call: Call) -> Iterator[tuple[int, Window]]:
     tensors = Tensors(call)
+    # What a library has laid out may lie otherwise when it runs.
+    given = {each.name for each in call.arguments} | {each.name for each in call.constants}
     for at, step in enumerate(call.steps):
         if isinstance(step, Library) and step.target == "torch.convolution":
-            found = _window(step, tensors)
-            if found is not None:
+            found, weight = _window(step, tensors), tensors.of(step.operands[1])
+            if found is not None and weight is not None and weight.root in given:
                 yield at, found
         tensors.follow(step)
 
@@ -64,13 +66,20 @@ def _window(step: Library, tensors: Tensors) -> Window | None:
         return None
     if x.dtype not in _DTYPES or weight.dtype != x.dtype or not _in_order(weight):
         return None
-    if max(prod(x.shape), prod(step.shape)) >= 2**31 or prod(weight.shape[2:]) > _MOST_TAPS:
+    if prod(step.shape) >= 2**31 or prod(weight.shape[2:]) > _MOST_TAPS:
+        return None
+    if max(_extent(x.shape, x.stride), _extent(step.shape, step.stride)) >= 2**31:
         return None
     return Window(
         size=_two(weight.shape[2:], 1), stride=_two(given["stride"], 1),
         padding=_two(given["padding"], 0), step=_two(given["dilation"], 1),
         many=step.shape[1] // x.shape[1],
     )  # fmt: skip
+
+
+def _extent(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """How far its last element lies behind its first one."""
+    return sum((n - 1) * far for n, far in zip(shape, stride, strict=True))
 
 
 def _in_order(weight: Tensor) -> bool:

@@ -2,9 +2,11 @@
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.trace import safe_name
 from kernelsmith.propose.rules.lineage import delegates
@@ -75,6 +77,8 @@ class Written:
     def source(self, chosen: Parameters) -> str:
         """A stand-alone candidate; the same parameters give the same text."""
         parts = self.render(chosen)
+        if taken := _defined(parts.kernel) & _names(self.module):
+            raise NotRecognised(f"the file has a `{min(taken)}` of its own, as the kernel has")
         lines = sorted(
             {"import torch", *_IMPORTS[self.backend], *_imports(self.module)},
             key=import_order,
@@ -113,6 +117,21 @@ def cpp_entries(arguments: Sequence[tuple[str, str]], result: str = "void") -> s
             f'extern "C" {result} run_{dtype}({given}) {{\n  {back}kernel<{kind}>({passed});\n}}\n'
         )
     return text
+
+
+def _defined(kernel: str) -> set[str]:
+    return set(re.findall(r"^(?:def|class) (\w+)", kernel, re.MULTILINE))
+
+
+def _names(module: Module) -> set[str]:
+    """Functions, classes and values of the file, which go into the candidate as well."""
+    found: set[str] = set()
+    for each in module.tree.body:
+        if isinstance(each, ast.FunctionDef | ast.ClassDef):
+            found.add(each.name)
+        elif isinstance(each, ast.Assign):
+            found |= {n.id for n in each.targets if isinstance(n, ast.Name)}
+    return found
 
 
 def _imports(module: Module) -> list[str]:

@@ -59,6 +59,7 @@ _TAKEN = {
     "right", "top", "most", "plane", "to", "in", "line", "lines", "z", "y", "v", "tap", "taps",
     "cx", "cy", "cz", "at_x", "at_y", "at_z", "channel", "base", "high", "sizes", "windows",
     "kept", "share", "part", "parts", "begin", "end", "looped", "parted", "joined", "whole",
+    "full", "spot", "here", "steps", "larger", "smaller", "times", "tanh", "log1p",
 }  # fmt: skip
 """Names that the kernels of these kinds use themselves."""
 _FRESH = {"zeros", "new_zeros", "zeros_like"}

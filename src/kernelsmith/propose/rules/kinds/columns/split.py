@@ -18,7 +18,7 @@ _LEAST = 8
 KEPT = ("kept", "size", "share")
 BOUNDS = (
     "begin = tl.program_id(1) * share",
-    "end = tl.minimum(begin + share, length)",
+    "end = begin + tl.minimum(share, length - begin)",
 )
 _PLACE = "(tl.num_programs(0) // strips) + number // strips) * inner + column"
 

@@ -5,6 +5,10 @@ def sequence(layer, x, state=None):
     """As the layer itself: all outputs and the last state; none where the kernel cannot do it."""
     if not isinstance(x, torch.Tensor):  # packed, and nothing for the kernel
         return layer(x, state)
+    if type(layer) not in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        return None
+    if layer._forward_hooks or layer._forward_pre_hooks:  # they may change it, or what it gives
+        return None
     many = {"LSTM": 4, "GRU": 3}.get(layer.mode, 1)
     weights = [*layer.parameters()]
     if x.dim() != 3 or x.dtype not in %s or any(w.dtype is not x.dtype for w in weights):

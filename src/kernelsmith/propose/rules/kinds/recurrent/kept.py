@@ -4,7 +4,7 @@ A step is short: what a program waits for is memory, again and again. Here all w
 program's units are one factor of one product, its gates side by side, which Triton leaves in shared
 memory from the first step to the last; only states are read anew. float32 goes through tensor cores
 as pairs of float16, which take no more room: each column of the weights is scaled by a power of two
-once, states lie within 1 or are scaled by row. An element keeps 22 bits and a sign, down to 2^-27
+once, states in every step, row by row. An element keeps 22 bits and a sign, down to 2^-27
 of the largest in its column or row. Infinite states are as in plain float32; a weight that is
 infinite makes what it touches NaN.
 """
@@ -36,12 +36,10 @@ def parts(w, SPLIT: tl.constexpr):
 
 
 @triton.jit
-def product(h, w, rest, back, bounded, SPLIT: tl.constexpr):
+def product(h, w, rest, back, SPLIT: tl.constexpr):
     """States times weights; float32 as pairs of float16, the smallest products added first."""
     if SPLIT:
-        held = tl.full([h.shape[0]], 8192.0, tl.float32)
-        if not bounded:
-            held = to_hold(tl.max(tl.abs(h), axis=1))
+        held = to_hold(tl.max(tl.abs(h), axis=1))
         h *= held[:, None]
         high = h.to(tl.float16)
         finite = tl.abs(h) < float("inf")
@@ -120,7 +118,7 @@ def keeping(
         ).to(tl.float32)
     else:
         ahead += line * (times * batch * {many} * size)
-{calm}    coming = read_ahead(
+{before}    coming = read_ahead(
         ahead, place, known, row, line, times, batch, {many} * size, begin, LAYERS
     )
     for step in range(begin, end):
@@ -128,14 +126,14 @@ def keeping(
         if (time >= 0) & (time < times):
             old = held + time * plane
             h = tl.load(old + states, mask=seen, other=0.0, cache_modifier=".cg")
-            a = product(h, w, w_rest, w_back, {bounded}, SPLIT) + fixed[None, :]
+            a = product(h, w, w_rest, w_back, SPLIT) + fixed[None, :]
             if LAYERS:
                 if line > 0:
                     # What the layer below has just given.
                     b = tl.load(
                         old - times * plane + states, mask=seen, other=0.0, cache_modifier=".cg"
                     )
-                    i = product(b, v, v_rest, v_back, {inner}, SPLIT)
+                    i = product(b, v, v_rest, v_back, SPLIT)
                 else:
                     i = coming
                 i += given[None, :]
@@ -181,19 +179,11 @@ _SLOTS = {"LSTM": 4, "GRU": 4, "RNN": 1}
 """Columns of a unit: a power of two of them, so that gates can be told apart by halving."""
 
 
-_CALM = """\
-    # A new state lies between a tanh and the old one: within 1 once, within 1 for ever.
+_BEFORE = """\
     since = begin
     if LAYERS:
         since = tl.minimum(tl.maximum(begin - line, 0), times)
-    first = held + since * plane
-    calm = tl.max(tl.abs(tl.load(first + states, mask=seen, other=0.0).to(tl.float32))) <= 1.0
-    below = calm
-    if LAYERS:
-        if line > 0:
-            under = tl.load(first - (times + 1) * plane + states, mask=seen, other=0.0)
-            below = tl.max(tl.abs(under.to(tl.float32))) <= 1.0
-    before = tl.load(first + at, mask=there, other=0.0).to(tl.float32)
+    before = tl.load(held + since * plane + at, mask=there, other=0.0).to(tl.float32)
 """
 
 
@@ -205,13 +195,9 @@ def render(mode: str, many: int) -> str:
         cell = f"    c = tl.load({place}, mask=there, other=0.0).to(tl.float32)\n"
         end = f"    tl.store({place}, c, mask=there)\n"
     body = "".join(f"            {line}\n" for line in _CELLS[mode])
-    # What the caller gave as the first state may be anything, and so may what relu gives; a GRU
-    # keeps a share of its first state for ever.
-    inner = {"LSTM": "True", "GRU": "below", "RNN": "not RELU"}[mode]
-    bounded = {"LSTM": "time > 0", "GRU": "calm", "RNN": "(time > 0) & (not RELU)"}[mode]
     text = _KERNEL.format(
-        many=many, slots=_SLOTS[mode], cell=cell, body=body, end=end, bounded=bounded, inner=inner,
-        calm=_CALM if mode == "GRU" else "",
+        many=many, slots=_SLOTS[mode], cell=cell, body=body, end=end,
+        before=_BEFORE if mode == "GRU" else "",
     )  # fmt: skip
     gates = BY_GATE if _SLOTS[mode] > 1 else ""
     return PARTS + AHEAD + gates + text.rstrip("\n") + "\n\n\n"

@@ -30,8 +30,16 @@ class _Loop:
     cell: str = ""
     """The mode of a layer of torch's that is called for every step."""
     nonlinear: str = '"tanh"'
+    layers: dict[str, str] = field(default_factory=dict)
+    """Layers by their path, and what they are: as torch has them, without anybody's hooks."""
+    inputs: dict[str, None] = field(default_factory=dict)
+    """Names that are read by the step."""
+    guards: list[str] = field(default_factory=list)
+    """What else must hold of the tensors, in Python."""
 
     def read(self, body: list[ast.stmt]) -> None:
+        if self.time in set().union(*(bound(each) for each in body)):
+            raise NotRecognised("rules know loops that count by themselves")
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -46,6 +54,18 @@ class _Loop:
                     self.kept[name] = self.form(value)
                 case _:
                     raise NotRecognised("rules do not know this loop over time")
+        if self.inputs.keys() & (bound(self.place.body[self.at]) | self.kept.keys()):
+            raise NotRecognised("rules know inputs that a loop does not change")
+
+    def fits(self) -> str:
+        """Under which conditions the loop is what it looks like, in Python."""
+        layers = [
+            f"type({path}) is torch.nn.{kind} and not {path}._forward_hooks "
+            f"and not {path}._forward_pre_hooks"
+            for path, kind in self.layers.items()
+        ]
+        tensors = [f"isinstance({name}, torch.Tensor)" for name in self.inputs]
+        return " and ".join([*layers, *tensors, *self.guards])
 
     def _parts(self, elements: list[ast.expr], value: ast.expr) -> None:
         called = self.place.called(value)
@@ -84,6 +104,7 @@ class _Loop:
     def _called(self, node: ast.Call, mode: str, args: list[ast.expr], state: ast.expr) -> None:
         """A layer of torch's for one step; what it makes of the inputs is found beforehand."""
         given, held, path = self.form(args[0]), self.form(state), ast.unparse(node.func)
+        self.layers[path] = f"{mode}Cell"
         if given[0] != "ahead" or held[0] != "state" or self.ahead:
             raise NotRecognised("rules know one cell of inputs and a state in a loop over time")
         self.ahead = f"torch.nn.functional.linear({given[1]}, {path}.weight_ih, {path}.bias_ih)"
@@ -143,8 +164,9 @@ class _Loop:
                 return (plain, self.form(inner))
             if name == "nn.Linear" and isinstance(node, ast.Call):
                 path, made = ast.unparse(node.func), self.form(inner)
+                self.layers[path] = "Linear"
                 if made[0] == "joined":
-                    return _of_joined(path, made)
+                    return self._of_joined(path, made)
                 # A layer of one step's input is the same for all steps at once.
                 return ("ahead", f"{path}({made[1]})") if made[0] == "ahead" else (
                     "linear", path, made)  # fmt: skip
@@ -171,9 +193,24 @@ class _Loop:
                     return ("joined", *both)
         raise NotRecognised("rules know one step's input and a state side by side")
 
+    def _of_joined(self, path: str, joined: Form) -> Form:
+        """A layer of both is one of the inputs, which is found beforehand, and one of the state."""
+        first, second = joined[1:]
+        assert isinstance(first, tuple)
+        assert isinstance(second, tuple)
+        inputs, state = (first, second) if first[0] == "ahead" else (second, first)
+        width, weight = f"{inputs[1]}.shape[-1]", f"{path}.weight"
+        rest = f"{path}.in_features - {width}"
+        mine, its = (f":{width}", f"{width}:") if inputs is first else (f"{rest}:", f":{rest}")
+        self.guards.append(f"{inputs[1]}.dtype is {weight}.dtype")
+        self.guards.append(f"0 < {width} < {path}.in_features")
+        ahead = f"torch.nn.functional.linear({inputs[1]}, {weight}[:, {mine}], {path}.bias)"
+        return _sum(("ahead", ahead), ("part", f"{weight}[:, {its}], None", state))
+
     def _outside(self, node: ast.Name) -> str:
         if node.id in self.names:
             raise NotRecognised("rules know inputs that a loop does not change")
+        self.inputs[node.id] = None
         return self.place.text(Seen(node, self.at), self.at)
 
 
@@ -194,6 +231,9 @@ def find_loop(place: Place) -> tuple[list[Cut], str] | None:
         case _:
             return None
     place.check_pure(at)
+    names = {each.arg for each in place.function.args.args}.union(*map(bound, place.body))
+    if names & {"written", "stepped"}:
+        raise NotRecognised("rules use names of this forward themselves")
     loop.read(body)
     mode, cell = _mode(loop)
     return _cuts(place, loop, mode, cell, ast.unparse(count)), mode
@@ -228,19 +268,6 @@ def _mode(loop: _Loop) -> tuple[str, str]:
             if loop.names.get(loop.state) == state:
                 return "LSTM", name
     raise NotRecognised("rules know cells written out as torch.nn has them")
-
-
-def _of_joined(path: str, joined: Form) -> Form:
-    """A layer of both is a layer of the inputs, which is found beforehand, and one of the state."""
-    first, second = joined[1:]
-    assert isinstance(first, tuple)
-    assert isinstance(second, tuple)
-    inputs, state = (first, second) if first[0] == "ahead" else (second, first)
-    width = f"{inputs[1]}.shape[-1]"
-    mine, its = (f":{width}", f"{width}:") if inputs is first else (f"-{width}:", f":-{width}")
-    weight = f"{path}.weight"
-    ahead = f"torch.nn.functional.linear({inputs[1]}, {weight}[:, {mine}], {path}.bias)"
-    return _sum(("ahead", ahead), ("part", f"{weight}[:, {its}], None", state))
 
 
 def _layer(path: str) -> str:
@@ -279,6 +306,7 @@ def _cuts(place: Place, loop: _Loop, mode: str, cell: str, count: str) -> list[C
         raise NotRecognised("rules know loops of which nothing but states is read")
     given = f"{loop.nonlinear}, {loop.ahead}, {loop.across}, {state}, {cell or state}"
     lines = [
+        f"if not ({loop.fits()}):\n    return {{plain}}",
         f'stepped = written("{mode}", {given}, {count})',
         "if stepped is None:\n    return {plain}",
         f"{state} = stepped[0]",
@@ -319,7 +347,7 @@ def _stacks(place: Place, at: int, listed: str) -> list[Cut]:
             dim = ast.unparse(given["dim"]) if "dim" in given else "0"
             if dim not in ("0", "1"):
                 raise NotRecognised("rules know states that are stacked along time")
-            text = listed if dim == "0" else f"{listed}.transpose(0, 1)"
+            text = listed if dim == "0" else f"{listed}.transpose(0, 1).contiguous()"
             cuts.append(Cut(at=i, node=node, name=text, lines=()))
     if read != len(cuts):
         raise NotRecognised("rules know lists of states that are stacked, and nothing else")
