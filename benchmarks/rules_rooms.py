@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.report import say
 from benchmarks.rules_tasks import Chosen, of_kernelbench
-from kernelsmith.evaluate.cuda.oracle import Predicted, rooms_beside
+from kernelsmith.evaluate.cuda.sizing import Predicted, rooms_beside
 from kernelsmith.evaluate.rooms import ROOMS
 from kernelsmith.evaluate.settings import effort
 

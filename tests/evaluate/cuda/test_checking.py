@@ -14,8 +14,9 @@ from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda.backend import CudaBackend
-from kernelsmith.evaluate.cuda.oracle import TRYING, DeviceOracle, Predicted
+from kernelsmith.evaluate.cuda.oracle import TRYING, DeviceOracle
 from kernelsmith.evaluate.cuda.peak import Footprint
+from kernelsmith.evaluate.cuda.sizing import Predicted
 from kernelsmith.evaluate.cuda.turns import Turns
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.failure import lacks_memory

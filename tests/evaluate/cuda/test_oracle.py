@@ -4,8 +4,9 @@ import pytest
 
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
-from kernelsmith.evaluate.cuda.oracle import DeviceOracle, Predicted, rooms_beside
+from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 from kernelsmith.evaluate.cuda.peak import Footprint
+from kernelsmith.evaluate.cuda.sizing import Predicted, rooms_beside
 from kernelsmith.evaluate.values import InputSet
 
 TASK = Task(name="add", source="x + y", entry="expression")

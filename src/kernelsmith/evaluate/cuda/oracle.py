@@ -10,19 +10,20 @@ from kernelsmith.domain.evaluation import Verdict
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
-from kernelsmith.evaluate.cuda.peak import Footprint, predicted_peak
+from kernelsmith.evaluate.cuda.peak import Footprint
 from kernelsmith.evaluate.cuda.ruler import DeviceRuler
+from kernelsmith.evaluate.cuda.sizing import KEPT, ROOM_BESIDE, Predicted, rooms_beside
 from kernelsmith.evaluate.failure import ProgramFailed, ReferenceBroken
 from kernelsmith.evaluate.oracle import Oracle, spec_of
-from kernelsmith.evaluate.rooms import LARGEST, PART, rooms_for
+from kernelsmith.evaluate.rooms import LARGEST, PART
 from kernelsmith.evaluate.sandbox.child import Child, Way
 from kernelsmith.evaluate.settings import GpuSettings
 from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import Float64, Tensor
 from kernelsmith.evaluate.values import Answers, InputSet, Leaf, Setup
 
-_ROOM, _ROOM_BESIDE = 0.05, 0.01
-"""Of the device's memory, for inputs that are arranged at once: alone, and beside others."""
+_ROOM = 0.05
+"""Of the device's memory, for inputs that are arranged at once by whoever is alone."""
 _SPARE = 1 / 32
 """Of the device's memory, for a program's libraries beside others. One that finds a device empty
 takes most of it for scratch (97 GB of an H200 were seen). Who finds too little is judged again,
@@ -38,13 +39,9 @@ _TRIED = 1 / 4
 """Of the device's memory, for such a forward. Where that is too little, it is followed on tensors
 without contents. A side that is timed beside others has as much again: libraries choose by what
 they find, and would choose otherwise than what its rooms were counted for."""
-_KEPT = 1 / 8
-"""Of its rooms, for input sets that are kept at hand, and again for answers."""
 _ASSERTED = "device-side assert"
 _NEEDS, _EXAMINE, _SHIFTED, _MAGNIFIED = "needs", "examine", "shifted", "magnified"
 """Questions that are answered by calling the reference on altered inputs."""
-_CONTEXT_BYTES = 600 << 20
-"""What a process takes of the device before it has done anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,42 +55,6 @@ class Nature:
     """It changes inputs."""
     set_bytes: int
     """Of one input set and its outputs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
-    """What one forward says about the memory that a workload will take."""
-
-    footprint: Footprint | None
-    """Nothing where the forward could not be measured."""
-    free: int
-    total: int
-
-    @property
-    def peak(self) -> int | None:
-        """Of the whole judgement, one input set at a time."""
-        return self._at_most(sliced=True)
-
-    @property
-    def beside(self) -> int | None:
-        """The same beside others, where float64 answers are found in one go if not by batches."""
-        batched = self.footprint is not None and self.footprint.batched
-        return self._at_most(sliced=batched, beside=True)
-
-    @property
-    def program(self) -> float:
-        """Share of the device that a program takes while it is checked."""
-        f = self.footprint
-        if f is None:
-            return 0.0
-        return (2 * f.weights + f.inputs + f.outputs + f.activations) / self.total
-
-    def _at_most(self, *, sliced: bool, beside: bool = False) -> int | None:
-        if self.footprint is None:
-            return None
-        return predicted_peak(
-            self.footprint, sets=1, context_bytes=_CONTEXT_BYTES, sliced=sliced, beside=beside
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +158,7 @@ class DeviceOracle(Oracle):
             self._total = max(each.total for each in found.values())
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
-                self.room = min(int(_ROOM_BESIDE * each.total) for each in found.values())
+                self.room = min(int(ROOM_BESIDE * each.total) for each in found.values())
         return self._rooms
 
     def widen(self) -> bool:
@@ -235,14 +196,14 @@ class DeviceOracle(Oracle):
         """Keep to its rooms, here and in the programs that are opened meanwhile."""
         share = min(self.rooms() * PART + _BEYOND, 1.0)
         own = max(share - self._program, share / 2)
-        self._ask({"do": "limit", "share": own, "kept": _KEPT * share})
+        self._ask({"do": "limit", "share": own, "kept": KEPT * share})
         self.for_programs = self._at_most(1.5 * self._program + _SPARE)
         try:
             yield
         finally:
             self.for_programs = None
             if self.is_open:
-                self._ask({"do": "limit", "share": 1.0, "kept": _KEPT * share})
+                self._ask({"do": "limit", "share": 1.0, "kept": KEPT * share})
 
     @contextmanager
     def timing_in_rooms(self) -> Iterator[None]:
@@ -501,16 +462,3 @@ class DeviceOracle(Oracle):
         if "layout" in described:
             return self._host_leaf(described)  # which says that it cannot be judged
         return Leaf(spec_of(described), bytearray())
-
-
-def rooms_beside(predicted: Predicted, batch_bytes: int) -> int | None:
-    """For the fuller of two moments: answers are kept at hand, or both sides are there.
-
-    What is arranged comes on top: inputs, and outputs of the sides.
-    """
-    if predicted.beside is None or predicted.footprint is None:
-        return None
-    arranged = max(2 * int(_ROOM_BESIDE * predicted.total), 3 * batch_bytes)
-    kept = int(2 * _KEPT * predicted.beside)
-    beyond = max(0, kept - predicted.footprint.side)  # who checks has one side
-    return rooms_for(predicted.beside + beyond + arranged, predicted.total)
