@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import ROOT, say, table
+from benchmarks.rules_plain import sampled
 from benchmarks.rules_tasks import of_kernelbench
 
 PARTS = (1.0, 1 / 4 + 1 / 32)
@@ -35,14 +36,7 @@ def measured(path: Path) -> dict[str, Any]:
         inputs = names["get_inputs"]()
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
-        times = []
-        for _ in range(_WARM + _SAMPLES):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            model(*inputs)
-            end.record()
-            torch.cuda.synchronize()
-            times.append(1000.0 * begin.elapsed_time(end))
+        times = [sampled(lambda _: model(*inputs), 1, "cuda") for _ in range(_WARM + _SAMPLES)]
         peak = torch.cuda.max_memory_allocated() - before
     return {"us": round(statistics.median(times[_WARM:]), 1), "gb": round(peak / 1e9, 2)}
 

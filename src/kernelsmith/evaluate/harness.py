@@ -182,14 +182,15 @@ class Judge:
                     self._narrow_after(whose)
                     return found
             except (ProgramFailed, UsageError) as failed:
-                if lacks_memory(str(failed)):
+                short = lacks_memory(str(failed))
+                if short:
                     whose.add(type(failed))
                     if alone:
                         self._narrow_after(whose)
-                most = alone and beside and isinstance(failed, UsageError)
-                if earlier is not None and (not entered or (most and lacks_memory(str(failed)))):
+                most = alone and beside and short and isinstance(failed, UsageError)
+                if earlier is not None and (most or not entered):
                     raise earlier from failed  # with more than there is here nobody can say more
-                if alone or not beside or not lacks_memory(str(failed)):
+                if alone or not beside or not short:
                     raise
                 earlier = failed if isinstance(failed, ProgramFailed) else None
                 question = getattr(self._oracle, "unanswered", "")

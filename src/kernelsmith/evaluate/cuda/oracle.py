@@ -82,8 +82,6 @@ class DeviceOracle(Oracle):
     is_short = False
     """Whether it found no memory in all the rooms that it can have beside others."""
     _is_widened = _has_most = False
-    _narrower: int | None = None
-    """The rooms before the most."""
     _total = 0
     """Bytes of the device's memory, once that was asked."""
     _program = 0.0
@@ -96,7 +94,7 @@ class DeviceOracle(Oracle):
         self._needs: dict[str, tuple[int, int | None]] = {}
         self._fitting: set[str] = set()
         self._rooms: int | None = None
-        """As ``rooms`` says, once it was asked."""
+        """As ``rooms`` says before any widening, once it was asked."""
         self.for_programs: float | None = None
         """What of the device's memory a program may take that is opened now; none: all of it."""
         self.avoided: set[str] = set()
@@ -159,7 +157,11 @@ class DeviceOracle(Oracle):
             if self._rooms:  # else it is asked again when nobody else is there
                 self._fitting |= set(found)
                 self.room = min(int(ROOM_BESIDE * each.total) for each in found.values())
-        return self._rooms
+        return LARGEST if self._has_most else self._widening * self._rooms
+
+    @property
+    def _widening(self) -> int:
+        return 2 if self._is_widened else 1
 
     def widen(self) -> bool:
         """Take twice the rooms from now on, where memory was short; says whether there are as many.
@@ -167,24 +169,19 @@ class DeviceOracle(Oracle):
         Once. Who finds none in those either is known to be short: whether it has the device alone
         from then on, or the most that there is beside others, is the backend's to say.
         """
-        rooms = self._rooms or 0
-        if self._is_widened or not 0 < 2 * rooms <= LARGEST:
+        if self._is_widened or not 0 < 2 * (self._rooms or 0) <= LARGEST:
             self.is_short = True
             return False
-        self._rooms, self._is_widened = 2 * rooms, True
+        self._is_widened = True
         return True
 
     def widen_most(self) -> None:
         """Take as many rooms from now on as one may have beside others: hardly anybody is there."""
-        if not self._has_most:
-            self._narrower = self._rooms
-        self._rooms, self._has_most, self.is_short = LARGEST, True, True
+        self._has_most = self.is_short = True
 
     def narrow(self) -> None:
         """Go back from the most rooms: it was a candidate that found no memory, not the task."""
-        self.is_short = False
-        if self._has_most:
-            self._rooms, self._has_most = self._narrower, False
+        self._has_most = self.is_short = False
 
     @property
     def is_sized(self) -> bool:
@@ -222,9 +219,7 @@ class DeviceOracle(Oracle):
 
     def _at_most(self, usual: float) -> float:
         """What a program may take; twice the rooms are for it, too: it may have been short."""
-        if self._has_most:
-            return 1.0
-        return min((2 if self._is_widened else 1) * usual, 1.0)
+        return 1.0 if self._has_most else min(self._widening * usual, 1.0)
 
     def _predict(self, workload: Workload) -> Predicted:
         asked: dict[str, object] = {

@@ -226,3 +226,12 @@ def _output(graph: Graph) -> str:
         case Shape.SQUEEZED:
             return f"out = {like}.new_empty({like}.shape[:{-trailing}])"
     return f"out = {like}.new_empty(())"
+
+
+def defines(node: ast.stmt) -> set[str] | None:
+    """Names that a statement makes; ``None`` of imports, which all stay."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Assign):
+        return {t.id for t in node.targets if isinstance(t, ast.Name)}
+    return None

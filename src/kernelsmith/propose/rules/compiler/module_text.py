@@ -14,7 +14,7 @@ from kernelsmith.propose.rules.compiler.apart import renamed, renamings
 from kernelsmith.propose.rules.compiler.call import Call
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.lineage import class_of, delegates, passed
-from kernelsmith.propose.rules.module_source import import_order
+from kernelsmith.propose.rules.module_source import defines, import_order
 
 _HELPERS = ("get_inputs", "get_init_inputs", "get_workloads", "statistic", "index_scores")
 _LAID_OUT = '''\
@@ -105,8 +105,8 @@ def _kept(task: Task) -> ast.Module:
         ):
             kept.append(node)
     needed = _needed(kept, task.entry)
-    found = [node for node in kept if _defines(node) is None or _defines(node) & needed]  # type: ignore[operator]
-    if not any(_defines(node) == {task.entry} for node in found):
+    found = [node for node in kept if defines(node) is None or defines(node) & needed]  # type: ignore[operator]
+    if not any(defines(node) == {task.entry} for node in found):
         raise NotRecognised(f"rules find no {task.entry!r} in the task")
     if not task.is_function:
         owner = class_of(tree, task.entry)
@@ -115,18 +115,9 @@ def _kept(task: Task) -> ast.Module:
     return ast.Module(body=found, type_ignores=[])
 
 
-def _defines(node: ast.stmt) -> set[str] | None:
-    """Names that a statement makes; ``None`` of imports, which all stay."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Assign):
-        return {t.id for t in node.targets if isinstance(t, ast.Name)}
-    return None
-
-
 def _named(node: ast.stmt) -> set[str]:
     """Names that a statement makes or uses: a kernel called ``max`` is not what it means."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | (_defines(node) or set())
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | (defines(node) or set())
 
 
 def _needed(nodes: Sequence[ast.stmt], entry: str) -> set[str]:
@@ -134,7 +125,7 @@ def _needed(nodes: Sequence[ast.stmt], entry: str) -> set[str]:
     uses = {
         name: {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         for node in nodes
-        for name in _defines(node) or ()
+        for name in defines(node) or ()
     }
     found: set[str] = set()
     stack = [entry]

@@ -6,19 +6,25 @@ float32. Outputs are numbered in the order of their memory, whatever the layout,
 seven by seven fill programs as well as large ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from math import prod
 from zlib import crc32
 
-from kernelsmith.propose.rules.compiler.call import Call, Library, Listed, Operand, Verbatim
+from kernelsmith.propose.rules.compiler.call import Call, Library, Verbatim
+from kernelsmith.propose.rules.convolutions.library import (
+    DTYPES,
+    library_convolutions,
+    listed,
+    three,
+)
+from kernelsmith.propose.rules.products.factors import dense
 from kernelsmith.propose.rules.products.tensors import Tensor, Tensors
 from kernelsmith.propose.rules.space import Parameter, Parameters, Seed
 
 OWN, LIBRARY = "windows", "library"
 _MOST_TAPS = 81
 _BLOCK = 512
-_DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,39 +46,35 @@ class Window:
 
 def depthwise_sites(call: Call) -> dict[int, Window]:
     """Steps that could be done here."""
-    return dict(_sites(call))
-
-
-def _sites(call: Call) -> Iterator[tuple[int, Window]]:
-    tensors = Tensors(call)
     # What a library has laid out may lie otherwise when it runs.
     given = {each.name for each in call.arguments} | {each.name for each in call.constants}
-    for at, step in enumerate(call.steps):
-        if isinstance(step, Library) and step.target == "torch.convolution":
-            found, weight = _window(step, tensors), tensors.of(step.operands[1])
-            if found is not None and weight is not None and weight.root in given:
-                yield at, found
-        tensors.follow(step)
+    found = {at: _window(step, tensors, given) for at, step, tensors in library_convolutions(call)}
+    return {at: window for at, window in found.items() if window is not None}
 
 
-def _window(step: Library, tensors: Tensors) -> Window | None:
+def _window(step: Library, tensors: Tensors, weights: Set[str]) -> Window | None:
     given = dict(step.keywords)
     if len(step.operands) != 2 or given.get("bias") is not None or given["transposed"] is not False:
         return None
     x, weight = (tensors.of(each) for each in step.operands)
     if x is None or weight is None or step.shape is None or step.stride is None:
         return None
-    if not 3 <= len(x.shape) <= 4 or given["groups"] != x.shape[1] or weight.shape[1] != 1:
+    ndim = len(x.shape) - 2
+    if not 1 <= ndim <= 2 or given["groups"] != x.shape[1] or weight.shape[1] != 1:
         return None
-    if x.dtype not in _DTYPES or weight.dtype != x.dtype or not _in_order(weight):
+    if any(len(listed(given[name])) != ndim for name in ("stride", "padding", "dilation")):
+        return None
+    if x.dtype not in DTYPES or weight.dtype != x.dtype:
+        return None
+    if weight.root not in weights or not _in_order(weight):
         return None
     if prod(step.shape) >= 2**31 or prod(weight.shape[2:]) > _MOST_TAPS:
         return None
     if max(_extent(x.shape, x.stride), _extent(step.shape, step.stride)) >= 2**31:
         return None
     return Window(
-        size=_two(weight.shape[2:], 1), stride=_two(given["stride"], 1),
-        padding=_two(given["padding"], 0), step=_two(given["dilation"], 1),
+        size=_two(weight.shape[2:], 1), stride=_two(listed(given["stride"]), 1),
+        padding=_two(listed(given["padding"]), 0), step=_two(listed(given["dilation"]), 1),
         many=step.shape[1] // x.shape[1],
     )  # fmt: skip
 
@@ -84,20 +86,12 @@ def _extent(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
 
 def _in_order(weight: Tensor) -> bool:
     """Whether taps lie one after the other, channel by channel."""
-    expected = 1
-    for size, stride in zip(weight.shape[::-1], weight.stride[::-1], strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
+    layout = zip(weight.shape, weight.stride, dense(weight.shape), strict=True)
+    return all(size == 1 or stride == wanted for size, stride, wanted in layout)
 
 
-def _two(values: Operand | tuple[int, ...], missing: int) -> tuple[int, int]:
-    items = values.items if isinstance(values, Listed) else values
-    assert isinstance(items, tuple)
-    known = [each for each in items if isinstance(each, int)]
-    assert len(known) == len(items)
-    y, x = [missing] * (2 - len(known)) + known
+def _two(values: tuple[int, ...], missing: int) -> tuple[int, int]:
+    _, y, x = three(values, missing)
     return y, x
 
 

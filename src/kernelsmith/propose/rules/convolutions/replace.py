@@ -9,18 +9,22 @@ changes: a task can be exact where its compiled form is not. Then the library is
 and our own kernels split it into parts: ``packed_bf16x6``, ``packed_tf32x3``.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from zlib import crc32
 
-from kernelsmith.propose.rules.compiler.call import Call, Library, Listed, Operand, Verbatim
+from kernelsmith.propose.rules.compiler.call import Call, Library, Operand, Verbatim
+from kernelsmith.propose.rules.convolutions.library import (
+    DTYPES,
+    library_convolutions,
+    listed,
+    three,
+)
 from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds.neighbours.graph import Chain, Convolution
 from kernelsmith.propose.rules.kinds.packed.phases import phases_of
 from kernelsmith.propose.rules.kinds.packed.tiles import EXACT, ROUNDING, rounds
 from kernelsmith.propose.rules.kinds.packed.triton import helpers_of, kernels_of, launch_of
-from kernelsmith.propose.rules.kinds.sizes import Three
 from kernelsmith.propose.rules.products.tensors import Tensor, Tensors
 from kernelsmith.propose.rules.space import Parameter, Parameters, Seed
 
@@ -36,7 +40,6 @@ _FEW = 16
 row count as channels."""
 _TILES = ("128x128", "128x256", "128x64", "256x64", "64x64")
 _LISTS = ("stride", "padding", "dilation", "output_padding")
-_DTYPES = ("float32", "float16", "bfloat16")
 _ITSELF = Chain(nodes=(Node(kind=Kind.INPUT, text="<x>", shape=Shape.FULL),), made=0, output=0)
 
 
@@ -51,7 +54,7 @@ class Site:
 
 def convolution_sites(call: Call) -> tuple[Site, ...]:
     """All that could be done here, of at most so many forms, the most work first among forms."""
-    found = (_site(at, step, tensors) for at, step, tensors in _convolutions(call))
+    found = (_site(at, step, tensors) for at, step, tensors in library_convolutions(call))
     sites = [each for each in found if each is not None]
     work: dict[Convolution, int] = {}
     for each in sites:
@@ -63,7 +66,7 @@ def convolution_sites(call: Call) -> tuple[Site, ...]:
 def exact_sites(call: Call) -> tuple[int, ...]:
     """Steps that the library may compute in TF32, and could compute in float32."""
     sites = []
-    for at, step, tensors in _convolutions(call):
+    for at, step, tensors in library_convolutions(call):
         x = tensors.of(step.operands[0]) if len(step.operands) == 2 else None
         given = dict(step.keywords)
         plain = given.get("bias") is None and isinstance(given.get("transposed"), bool)
@@ -71,15 +74,6 @@ def exact_sites(call: Call) -> tuple[int, ...]:
         if x is not None and x.dtype == "float32" and plain and given["groups"] != x.shape[1]:
             sites.append(at)
     return tuple(sites)
-
-
-def _convolutions(call: Call) -> Iterator[tuple[int, Library, Tensors]]:
-    """The library's, each with what is known of the tensors when its turn comes."""
-    tensors = Tensors(call)
-    for at, step in enumerate(call.steps):
-        if isinstance(step, Library) and step.target == "torch.convolution":
-            yield at, step, tensors
-        tensors.follow(step)
 
 
 def convolution_parameters(call: Call) -> tuple[Parameter, ...]:
@@ -205,18 +199,18 @@ def _site(at: int, step: Library, tensors: Tensors) -> Site | None:
     ndim, turned, groups = len(x.shape) - 2, given["transposed"], given["groups"]
     if not isinstance(turned, bool) or not isinstance(groups, int) or not 1 <= ndim <= 3:
         return None
-    if any(len(_listed(given[name])) != ndim for name in _LISTS):
+    if any(len(listed(given[name])) != ndim for name in _LISTS):
         return None
     into, out = x.shape[1] // groups, step.shape[1] // groups
-    size, far = weight.shape[2:], _listed(given["dilation"])
+    size, far = weight.shape[2:], listed(given["dilation"])
     few = into < _FEW and groups == 1 and not turned and far[-1] == 1
-    if x.dtype not in _DTYPES or out < _FEW or into * (size[-1] if few else 1) < _FEW // 2:
+    if x.dtype not in DTYPES or out < _FEW or into * (size[-1] if few else 1) < _FEW // 2:
         return None
     form = Convolution(
-        ndim=ndim, x="x", path="", turned=turned, size=_three(size, 1),
-        stride=_three(_listed(given["stride"]), 1), padding=_three(_listed(given["padding"]), 0),
-        more=_three(_listed(given["output_padding"]), 0),
-        step=_three(far, 1), direct=False, thin=False, few=few, grouped=groups != 1,
+        ndim=ndim, x="x", path="", turned=turned, size=three(size, 1),
+        stride=three(listed(given["stride"]), 1), padding=three(listed(given["padding"]), 0),
+        more=three(listed(given["output_padding"]), 0),
+        step=three(far, 1), direct=False, thin=False, few=few, grouped=groups != 1,
         bias=False, before=_ITSELF, after=_ITSELF, plain="", evaluated=(),
     )  # fmt: skip
     if not _fits(form, x, step.shape):
@@ -234,13 +228,3 @@ def _fits(form: Convolution, x: Tensor, shape: tuple[int, ...]) -> bool:
         return False
     pixels = max(prod(each) // each[1] for each in (x.shape, shape))
     return pixels < 2**29 and max(prod(x.shape[1:]), prod(shape[1:])) < 2**31
-
-
-def _listed(operand: Operand) -> tuple[int, ...]:
-    assert isinstance(operand, Listed)
-    return tuple(each for each in operand.items if isinstance(each, int))
-
-
-def _three(values: tuple[int, ...], missing: int) -> Three:
-    z, y, x = (*[missing] * (3 - len(values)), *values)
-    return z, y, x

@@ -10,7 +10,7 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.trace import safe_name
 from kernelsmith.propose.rules.lineage import delegates
-from kernelsmith.propose.rules.module_source import import_order
+from kernelsmith.propose.rules.module_source import defines, import_order
 from kernelsmith.propose.rules.source import Module
 from kernelsmith.propose.rules.space import Parameters, Space
 
@@ -125,13 +125,7 @@ def _defined(kernel: str) -> set[str]:
 
 def _names(module: Module) -> set[str]:
     """Functions, classes and values of the file, which go into the candidate as well."""
-    found: set[str] = set()
-    for each in module.tree.body:
-        if isinstance(each, ast.FunctionDef | ast.ClassDef):
-            found.add(each.name)
-        elif isinstance(each, ast.Assign):
-            found |= {n.id for n in each.targets if isinstance(n, ast.Name)}
-    return found
+    return set[str]().union(*(defines(each) or () for each in module.tree.body))
 
 
 def _imports(module: Module) -> list[str]:
