@@ -17,6 +17,8 @@ from typing import Any
 from benchmarks.report import ROOT, say, table
 from benchmarks.rules_plain import sampled
 from benchmarks.rules_tasks import of_kernelbench
+from benchmarks.task_names import made, opened
+from kernelsmith.evaluate.tasks import load_task
 
 PARTS = (1.0, 1 / 4 + 1 / 32)
 """Of the device's memory: all, and what ``DeviceOracle.timing_in_rooms`` leaves a small task."""
@@ -28,11 +30,10 @@ def measured(path: Path) -> dict[str, Any]:
     """Microseconds of one forward (median of a few), and the gigabytes that it took at most."""
     import torch
 
-    names: dict[str, Any] = {"__name__": path.stem}
-    exec(compile(path.read_text(), str(path), "exec"), names)
+    names = opened(load_task(path))
     with torch.device("cuda"), torch.no_grad():
         torch.manual_seed(0)
-        model = names["Model"](*names["get_init_inputs"]()).eval()
+        model = made(names["Model"], names, {}).eval()
         inputs = names["get_inputs"]()
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()

@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.report import ROOT, say, table, without_paths
 from benchmarks.rules_process import bounded
 from benchmarks.rules_tasks import Chosen, of_folder, of_kernelbench
+from benchmarks.task_names import made, opened
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.device import Device
 from kernelsmith.domain.task import Task
@@ -68,12 +69,11 @@ def _elements(task: Task) -> int | None:
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    names: dict[str, Any] = {}
     try:
         with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-            exec(compile(task.source, "task.py", "exec"), names)
+            names = opened(task)
             inputs = names["get_inputs"]()
-            model = names["Model"](*names["get_init_inputs"]()).train(task.training)
+            model = made(names["Model"], names, {}).train(task.training)
             found = [model(*inputs), inputs, list(model.parameters())]
     except Exception:  # a size that the task does not have raises whatever it likes
         return None

@@ -18,6 +18,7 @@ from triton.runtime.jit import JITFunction
 
 from benchmarks.report import without_paths
 from benchmarks.rules_tasks import Chosen
+from benchmarks.task_names import made, opened
 from kernelsmith.domain.device import Device
 from kernelsmith.evaluate.worker.program import execute
 from kernelsmith.propose.rules.compiler.facts import facts_of
@@ -67,18 +68,12 @@ def _typed(value: Any) -> Any:
 
 def built(source: str, task: Any, hollow: Hollow, shared_bytes: int) -> dict[str, Any]:
     """The kernels of one candidate, or why one of them cannot be had."""
-    names: dict[str, Any] = {}
-    exec(compile(task.source, "task.py", "exec"), names)
+    names = opened(task)
     workload = task.workloads[0]
     builder = Builder(shared_bytes)
     try:
         module = execute(source)
-        values: Any = names.get("get_init_inputs", list)(**dict(workload.init))
-        model = hollow.made(
-            lambda: (
-                module.ModelNew(**values) if isinstance(values, dict) else module.ModelNew(*values)
-            )
-        )
+        model = hollow.made(lambda: made(module.ModelNew, names, dict(workload.init)))
         inputs = hollow.made(lambda: names["get_inputs"](**dict(workload.arguments)))
         with torch.no_grad(), hollow.mode, builder:
             model.train(task.training)(*inputs)

@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 
 from benchmarks.rules_compiled import MODES
 from benchmarks.rules_seed import run_alone
+from benchmarks.task_names import made, opened
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.evaluate.exclusive import DeviceLock
 from kernelsmith.evaluate.sandbox.syscalls import PR_SET_PDEATHSIG, prctl
@@ -46,27 +46,19 @@ class Measured:
         return [eager / fast for eager, fast in self.pairs]
 
 
-def opened(task: Task) -> dict[str, Any]:
-    """What the task's file defines."""
-    module = ModuleType("task")
-    sys.modules["task"] = module  # the compiler imports what it looks into
-    exec(compile(task.source, "task.py", "exec"), vars(module))
-    return vars(module)
-
-
 def sides(
     task: Task, workload: Workload, mode: str, device: str
 ) -> tuple[Any, Any, list[list[Any]]]:
     """The reference, the compiled one, and some sets of inputs."""
     names = opened(task)
-    arguments, init = dict(workload.arguments), dict(workload.init)
+    arguments = dict(workload.arguments)
     dtype = getattr(torch, workload.dtype) if workload.dtype else None
     torch.manual_seed(0)
     if task.is_function:
         model = names[task.entry]
     else:
-        given = names["get_init_inputs"](**init) if "get_init_inputs" in names else []
-        model = names["Model"](*given).to(device, dtype).train(task.training)
+        model = made(names["Model"], names, dict(workload.init))
+        model = model.to(device, dtype).train(task.training)
     options = {"mode": "max-autotune-no-cudagraphs"} if MODES[mode] else {}
     inputs = [_moved(names["get_inputs"](**arguments), device, dtype) for _ in range(_SETS)]
     torch.compiler.reset()  # else the second workload's sizes would be compiled as unknown ones

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.report import say
 from benchmarks.rules_tasks import Chosen, of_kernelbench
+from benchmarks.task_names import made, opened
 from kernelsmith.evaluate.cuda.sizing import Predicted, rooms_beside
 from kernelsmith.evaluate.rooms import ROOMS
 from kernelsmith.evaluate.settings import effort
@@ -26,11 +27,9 @@ def rooms_of(chosen: Chosen, memory: int) -> int:
     """As many as the judge will take, all where it needs the device alone."""
     from kernelsmith.evaluate.worker.cuda.footprint import footprint
 
-    names: dict[str, Any] = {"__name__": chosen.path.stem}
     try:
-        exec(compile(chosen.path.read_text(), str(chosen.path), "exec"), names)
-        made = partial(_model, names["Model"], names["get_init_inputs"])
-        found = footprint(made, None, names["get_inputs"], None)
+        names = opened(chosen.task(gpu=True))
+        found = footprint(partial(_model, names), None, names["get_inputs"], None)
     except _UNABLE as error:
         say(f"{chosen.key}: {type(error).__name__}, taken for {_UNKNOWN} rooms")
         return _UNKNOWN
@@ -42,9 +41,8 @@ def rooms_of(chosen: Chosen, memory: int) -> int:
     return rooms_beside(predicted, batch) or ROOMS
 
 
-def _model(make: Any, values: Any) -> Any:
-    given = values()
-    return (make(**given) if isinstance(given, dict) else make(*given)).eval()
+def _model(names: dict[str, Any]) -> Any:
+    return made(names["Model"], names, {}).eval()
 
 
 def main() -> None:

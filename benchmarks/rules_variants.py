@@ -22,8 +22,9 @@ import torch
 
 from benchmarks.report import say, table
 from benchmarks.rules_capture import Store, finder
-from benchmarks.rules_plain import opened, sampled
+from benchmarks.rules_plain import sampled
 from benchmarks.rules_tasks import Chosen, of_kernelbench
+from benchmarks.task_names import made, opened
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import SmithError
 from kernelsmith.propose.rules.families import Families, templates_only
@@ -77,9 +78,8 @@ class Looked:
         workload = task.workloads[0]
         torch.manual_seed(0)
         with torch.device(device), torch.no_grad():
-            given = names.get("get_init_inputs", list)(**dict(workload.init))
-            self._given = given
-            self.model = names["Model"](*given).eval()
+            self._names, self._init = names, dict(workload.init)
+            self.model = made(names["Model"], names, self._init).eval()
             self.inputs = names["get_inputs"](**dict(workload.arguments))
             self.expected = self.model(*self.inputs)
 
@@ -96,9 +96,9 @@ class Looked:
         sys.modules[name] = module
         spec.loader.exec_module(module)
         with torch.device(self._device):
-            made: torch.nn.Module = module.ModelNew(*self._given).eval()
-        made.load_state_dict(self.model.state_dict())
-        return made
+            model: torch.nn.Module = made(module.ModelNew, self._names, self._init).eval()
+        model.load_state_dict(self.model.state_dict())
+        return model
 
     def off(self, found: Any) -> float:
         """How far outputs are off, as a share of the largest that is expected."""

@@ -204,14 +204,20 @@ def test_a_process_that_takes_too_long_ends_with_all_that_it_started(tmp_path):
     )
     os.environ["PYTHONPATH"] = str(tmp_path)
     try:
-        done = bounded("endless", [str(tmp_path / "pid")], limit_s=1.0)
+        for limit_s in (1.0, 20.0):  # on a busy machine it has not come to work in the first
+            done = bounded("endless", [str(tmp_path / "pid")], limit_s=limit_s)
+            assert done.cut_short
+            if (tmp_path / "pid").is_file():
+                break
     finally:
         del os.environ["PYTHONPATH"]
-    assert done.cut_short
     pid = int((tmp_path / "pid").read_text())
     for _ in range(50):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if state == "Z":
             return
         time.sleep(0.1)
     pytest.fail("the child of the child goes on")

@@ -5,13 +5,10 @@ import pytest
 from kernelsmith.domain.task import Task
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.cuda.oracle import DeviceOracle
-from kernelsmith.evaluate.cuda.peak import Footprint
-from kernelsmith.evaluate.cuda.sizing import Predicted, rooms_beside
 from kernelsmith.evaluate.values import InputSet
 
 TASK = Task(name="add", source="x + y", entry="expression")
 CHOSEN = InputSet(id=7, tree=[], keywords=False, leaves=(), paths=())
-GIGA = 10**9
 
 
 class Answering:
@@ -46,21 +43,3 @@ def test_the_question_that_found_no_memory_is_known():
         oracle.degenerate([CHOSEN])
     oracle.is_random(CHOSEN)  # others do not change that
     assert oracle.unanswered == "examine"
-
-
-@pytest.mark.parametrize(
-    ("sizes", "batched", "rooms"),
-    [
-        ((6.44, 6.44), True, 26),  # three of them side by side
-        ((6.44, 6.44), False, 31),
-        ((8.6, 0.0), True, 13),
-        ((8.6, 0.0), False, 21),
-        ((0.1, 0.1), True, 3),
-        ((40.0, 40.0), True, None),
-    ],
-)
-def test_a_task_takes_fewer_rooms_where_its_answers_can_be_had_in_slices(sizes, batched, rooms):
-    inputs, outputs = (int(each * GIGA) for each in sizes)
-    footprint = Footprint(inputs=inputs, weights=0, outputs=outputs, activations=0, batched=batched)
-    found = Predicted(footprint=footprint, free=150 * GIGA, total=150 * GIGA)
-    assert rooms_beside(found, 1 << 30) == rooms

@@ -22,6 +22,7 @@ from kernelsmith.propose.rules.compiler.call import (
 )
 from kernelsmith.propose.rules.compiler.module_text import local_names
 from kernelsmith.propose.rules.graph import NotRecognised
+from kernelsmith.propose.rules.products.factors import dense
 
 _WIDTH = 98
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
@@ -189,7 +190,7 @@ def _used(name: str, body: str) -> bool:
 
 
 def _allocated(step: Allocate) -> str:
-    if step.stride == _dense(step.shape):
+    if step.stride == dense(step.shape):
         made = f"torch.empty({step.shape}, dtype=torch.{step.dtype}, device=device)"
     else:
         made = (
@@ -211,18 +212,10 @@ def _constant(constant: Constant) -> str:
     )
 
 
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(step)
-        step *= size
-    return tuple(reversed(found))
-
-
 def _is_dense(layout: Layout) -> bool:
     return all(
         size == 1 or have == want
-        for size, have, want in zip(*layout, _dense(layout[0]), strict=True)
+        for size, have, want in zip(*layout, dense(layout[0]), strict=True)
     )
 
 
