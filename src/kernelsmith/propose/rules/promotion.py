@@ -41,14 +41,6 @@ def made_of(nodes: Sequence[Node]) -> list[Of]:
     return found
 
 
-def is_floating(nodes: Sequence[Node], number: int) -> bool:
-    """Whether torch gives a value a floating dtype by the tensors in it: a count has none.
-
-    Python's numbers never decide: what they make of truth values does not follow the inputs.
-    """
-    return made_of(nodes)[number] in _FLOATS
-
-
 def check_types(nodes: Sequence[Node], output: int, *, single: bool) -> None:
     """Insist that a result has a dtype that the templates write.
 

@@ -362,7 +362,7 @@ UNKNOWN = {
     "one result for each value of a row": ("sort", a_task("return x.sort().values.sum()")),
     "the value of a rank, not where it stood": (
         "sort", a_task("return torch.kthvalue(x, 3, dim=1).indices")),
-    "outputs of the inputs' dtype": (
+    "results of the inputs' dtype": (
         "sort", a_task("return x > x.median(dim=1, keepdim=True).values")),
     "rules do not sort beside integer inputs": ("sort", a_task(
         "return x.sort()[0]", inputs="torch.randint(0, 9, (5, 67))")),

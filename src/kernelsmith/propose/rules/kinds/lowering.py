@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.functions import FUNCTIONS, LAYERS, RENAMED
-from kernelsmith.propose.rules.graph import Builder, Kind, Node, NotRecognised, Shape
+from kernelsmith.propose.rules.graph import Builder, Kind, Node, NotRecognised, Shape, pruned
 from kernelsmith.propose.rules.kinds.trace import Expr, Value
 from kernelsmith.propose.rules.operators import Operators
+from kernelsmith.propose.rules.promotion import check_types, is_single
 from kernelsmith.propose.rules.values import Late, Tensor
 from kernelsmith.propose.rules.values import Value as Read
 
@@ -31,6 +33,16 @@ class Lowering:
                 self.build.truths.add(made)  # masks, and indices, which are no floats either
             self._known[expr] = self._made(expr) if made is None else made
         return self._known[expr]
+
+    def needed(self, output: int, task: Task) -> tuple[tuple[Node, ...], int]:
+        """What a result hangs on, if torch gives it the inputs' dtype, which is what kernels write.
+
+        Raises:
+            NotRecognised: It is a count or a truth value, or float32 whatever the inputs are.
+        """
+        nodes, output = pruned(self.build.nodes, output)
+        check_types(nodes, output, single=is_single(task))
+        return nodes, output
 
     def _made(self, expr: Expr) -> int:
         name, args, settings = expr.op, list(expr.args), dict(expr.settings)

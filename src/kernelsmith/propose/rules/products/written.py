@@ -26,7 +26,7 @@ from kernelsmith.propose.rules.compiler.call import (
 )
 from kernelsmith.propose.rules.compiler.compiled import distinct
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart
-from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.idle import evaluated
 from kernelsmith.propose.rules.kinds.lowering import Lowering
 from kernelsmith.propose.rules.kinds.texts import Texts, triton_functions
@@ -126,7 +126,7 @@ class _Reading:
         output = lowering.lower(result)
         if self._factors is None:
             raise NotRecognised("rules find no product")
-        nodes, output = pruned(lowering.build.nodes, output)
+        nodes, output = lowering.needed(output, self._traced.module.task)
         numbers = {each.text: each for each in _inside(result) if each.op == "number"}
         nodes = tuple(self._settled(each, numbers) for each in nodes)
         if "pow" in {each.op for each in nodes}:

@@ -7,7 +7,6 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
-    pruned,
 )
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.around import around
@@ -82,7 +81,7 @@ def _read(traced: Traced) -> Columns:
     output = lowering.lower(traced.result)
     if not dims:
         raise NotRecognised("rules find no reduction along a dimension")
-    nodes, output = pruned(lowering.build.nodes, output)
+    nodes, output = lowering.needed(output, traced.module.task)
     texts = {node.text for node in nodes if node.kind is Kind.INPUT}
     placed = [around([e for e in traced.inputs if e.text in texts], each) for each in _plain(dims)]
     if any(each != placed[0] for each in placed):

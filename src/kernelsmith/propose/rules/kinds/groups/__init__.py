@@ -6,7 +6,6 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
-    pruned,
 )
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
@@ -71,7 +70,7 @@ def _read(traced: Traced) -> Groups:
     if kind == "instance" and plain_of(layer.setting("track_running_stats", False)):
         raise NotRecognised("rules know instance norm without running statistics")
     affine = plain_of(layer.setting("affine", kind != "instance"))
-    nodes, output = pruned(lowering.build.nodes, output)
+    nodes, output = lowering.needed(output, traced.module.task)
     made = next(i for i, n in enumerate(nodes) if n.kind is Kind.INPUT)
     return Groups(
         kind=kind, x=x.text, path=layer.text, affine=bool(affine), nodes=nodes, made=made,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kernelsmith.propose.rules import cpp_prelude as prelude
-from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.around import DTYPES
 from kernelsmith.propose.rules.kinds.candidate import Parts, Written, cpp_entries, cpp_library
@@ -81,7 +81,7 @@ def _read(traced: Traced) -> Lookup:
         raise NotRecognised("rules do not know an embedding with norms")
     if not isinstance(ids, Expr) or ids.op != "input" or not ids.integer:
         raise NotRecognised("rules know embeddings of an input")
-    nodes, output = pruned(lowering.build.nodes, output)
+    nodes, output = lowering.needed(output, traced.module.task)
     made = next(i for i, n in enumerate(nodes) if n.kind is Kind.INPUT)
     return Lookup(ids=ids.text, table=f"{layer.text}.weight", nodes=nodes, made=made, output=output)
 

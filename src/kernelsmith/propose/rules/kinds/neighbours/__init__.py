@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
+from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds import window
 from kernelsmith.propose.rules.kinds.candidate import Written
@@ -84,15 +85,15 @@ def read(traced: Traced) -> Convolution:
     lowering.lower(traced.result)
     if not found:
         raise NotRecognised("rules find no convolution")
-    after = _chain(lowering, traced.result, "<sum>")
+    after = _chain(lowering, traced.result, "<sum>", traced.module.task)
     if len(found) != 1:
         raise NotRecognised("rules know one convolution at a time")
     return convolution_of(traced, found[0], after, tuple(norms))
 
 
-def _chain(lowering: Lowering, expr: Expr, begins: str) -> Chain:
+def _chain(lowering: Lowering, expr: Expr, begins: str, task: Task) -> Chain:
     output = lowering.lower(expr)
-    nodes, output = pruned(lowering.build.nodes, output)
+    nodes, output = lowering.needed(output, task)
     made = [i for i, n in enumerate(nodes) if n.kind is Kind.INPUT and n.text == begins]
     if len(made) != 1 or nodes[output].shape is not Shape.FULL:
         raise NotRecognised("rules know one convolution at a time")
@@ -150,7 +151,7 @@ def convolution_of(
     given = dict(layer.settings)
     if plain_of(given.get("padding_mode", "zeros")) != "zeros":
         raise NotRecognised("rules know padding by zeros")
-    before, x = _before(layer.args[0])
+    before, x = _before(layer.args[0], traced.module.task)
     size = _three(given.get("kernel_size"), ndim, 1)
     if size[0] * size[1] * size[2] > _MANY_TAPS:
         raise NotRecognised(f"rules know at most {_MANY_TAPS} neighbours")
@@ -167,7 +168,7 @@ def convolution_of(
     )  # fmt: skip
 
 
-def _before(value: Value) -> tuple[Chain, str]:
+def _before(value: Value, task: Task) -> tuple[Chain, str]:
     """What is elementwise on the way from an input to the convolution."""
     seen: list[str] = []
 
@@ -181,7 +182,7 @@ def _before(value: Value) -> tuple[Chain, str]:
 
     if not isinstance(value, Expr):
         raise NotRecognised("rules know convolutions of an input")
-    chain = _chain(Lowering(leaf), value, "<x>")
+    chain = _chain(Lowering(leaf), value, "<x>", task)
     if len(set(seen)) != 1:
         raise NotRecognised("rules know convolutions of one input")
     return chain, seen[0]

@@ -1,12 +1,12 @@
 """Products of matrices on the CPU: one or several, one behind another, with elementwise work."""
 
+from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.graph import (
     POLYNOMIAL,
     Kind,
     Node,
     NotRecognised,
     Shape,
-    pruned,
 )
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
@@ -35,7 +35,7 @@ def recognise(traced: Traced, backend: str) -> Written:
     """
     if backend != "cpu":
         raise NotRecognised("rules leave products to the library here")
-    products = _Reader().read(traced.result)
+    products = _Reader(traced.module.task).read(traced.result)
     return Written(
         backend=backend, module=traced.module, space=_space(products),
         render=lambda chosen: render_cpu(products, chosen),
@@ -44,7 +44,8 @@ def recognise(traced: Traced, backend: str) -> Written:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, task: Task) -> None:
+        self._task = task
         self._stages: list[Stage] = []
         self._known: dict[Expr, int] = {}
         self._ranks: set[int] = set()
@@ -96,7 +97,7 @@ class _Reader:
         output = lowering.lower(expr)
         if not terms:
             raise NotRecognised("rules find no product")
-        nodes, output = pruned(lowering.build.nodes, output)
+        nodes, output = lowering.needed(output, self._task)
         self._stages.append(a_stage(nodes, output, terms))
         self._known[expr] = len(self._stages) - 1
         return self._known[expr]

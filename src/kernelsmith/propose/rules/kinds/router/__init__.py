@@ -1,6 +1,6 @@
 """The few best of each row (top-k), chosen among scores and weighed: routers, samplers."""
 
-from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape, pruned
+from kernelsmith.propose.rules.graph import Kind, Node, NotRecognised, Shape
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
 from kernelsmith.propose.rules.kinds.lowering import Lowering
@@ -65,10 +65,10 @@ def _read(traced: Traced) -> Router:
             order.append("weights")
         else:
             raise NotRecognised("rules know a router that returns weights and indices")
-    scored, score = pruned(before.build.nodes, score)
+    scored, score = before.needed(score, traced.module.task)
     if weights is None:  # only the indices are asked for
         weights = after.lower(Expr("item", (picked, 0)))
-    weighed, weights = pruned(after.build.nodes, weights)
+    weighed, weights = after.needed(weights, traced.module.task)
     if scored[score].shape is not Shape.FULL or weighed[weights].shape is not Shape.FULL:
         raise NotRecognised("rules know a router with one weight for each of the best")
     for node in (*scored, *weighed):

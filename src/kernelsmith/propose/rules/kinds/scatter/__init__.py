@@ -67,7 +67,7 @@ def _read(traced: Traced) -> Scatter:
     single = _check_base(base)
     placing = Placing(shapes)
     target = _target(found, placing)
-    nodes, output = lowered(placing.placed(target.source, target.axes))
+    nodes, output = lowered(placing.placed(target.source, target.axes), shapes.task)
     if placing.scattered is not None or placing.reduction:
         raise NotRecognised("rules know elementwise work before a scatter")
     to = Leaf("held", target.coordinates, sizes=shapes.sizes(base))

@@ -14,7 +14,7 @@ from kernelsmith.propose.rules.kinds.sort.graph import (
     reached,
 )
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced, Value, plain_of
-from kernelsmith.propose.rules.promotion import is_floating
+from kernelsmith.propose.rules.promotion import check_types, is_single
 from kernelsmith.propose.rules.values import Late
 from kernelsmith.propose.rules.values import Value as Read
 
@@ -299,8 +299,8 @@ class _Reader:
 
     def _check_behind(self, nodes: tuple[Node, ...], outputs: list[int]) -> None:
         for n in outputs:
-            if n != INDICES and not is_floating(nodes, n):
-                raise NotRecognised("rules know outputs of the inputs' dtype")
+            if n != INDICES:
+                check_types(nodes, n, single=is_single(self._traced.module.task))
         if any(node.op == "pow" for node in nodes):
             raise NotRecognised("rules do not know a general power here")
 

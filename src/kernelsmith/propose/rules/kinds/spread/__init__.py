@@ -1,12 +1,12 @@
 """Tensors of different shapes over one grid: broadcasting, look-ups, bags, mixed reductions."""
 
+from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.graph import (
     POLYNOMIAL,
     Kind,
     Node,
     NotRecognised,
     Shape,
-    pruned,
 )
 from kernelsmith.propose.rules.kinds import lookup
 from kernelsmith.propose.rules.kinds import parameters as p
@@ -19,7 +19,6 @@ from kernelsmith.propose.rules.kinds.spread.placing import Placing, is_ordered
 from kernelsmith.propose.rules.kinds.spread.shapes import Shapes
 from kernelsmith.propose.rules.kinds.spread.triton import render_triton
 from kernelsmith.propose.rules.kinds.trace import Expr, Traced
-from kernelsmith.propose.rules.promotion import is_floating
 from kernelsmith.propose.rules.space import Parameter, Space
 
 _LEFT = (Kind.REDUCE, Kind.TOTAL, Kind.COUNT, Kind.VIEW, Kind.PARAMETER)
@@ -117,8 +116,9 @@ def spread_of(result: Expr, placing: Placing) -> Spread:
         raise NotRecognised("rules know outputs that lie row by row")
     axes = placing.fresh(placing.shapes.of(result))
     root = placing.placed(result, axes)
-    nodes, output = lowered(root)
-    before, reduced = lowered(placing.inner) if placing.inner is not None else ((), 0)
+    task, inner = placing.shapes.task, placing.inner
+    nodes, output = lowered(root, task)
+    before, reduced = lowered(inner, task) if inner is not None else ((), 0)
     kept = [a for dim in axes for a in dim]
     if not kept:
         raise NotRecognised("rules know outputs of more than one element here")
@@ -148,7 +148,7 @@ def spread_of(result: Expr, placing: Placing) -> Spread:
     return spread
 
 
-def lowered(expr: Expr) -> tuple[tuple[Node, ...], int]:
+def lowered(expr: Expr, task: Task) -> tuple[tuple[Node, ...], int]:
     """The graph of an expression over places."""
 
     def leaf(lowering: Lowering, found: Expr) -> int | None:
@@ -157,11 +157,9 @@ def lowered(expr: Expr) -> tuple[tuple[Node, ...], int]:
         return None
 
     lowering = Lowering(leaf)
-    nodes, output = pruned(lowering.build.nodes, lowering.lower(expr))
+    nodes, output = lowering.needed(lowering.lower(expr), task)
     if any(node.kind in _LEFT for node in nodes):
         raise NotRecognised("rules know elementwise work here")
-    if not is_floating(nodes, output):
-        raise NotRecognised("rules do not know counts or truth values here")
     return nodes, output
 
 

@@ -2,6 +2,7 @@
 
 import ast
 
+from kernelsmith.domain.task import Task
 from kernelsmith.propose.rules.functions import FUNCTIONS, LAYERS
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds.trace import Expr, Value, plain_of
@@ -62,6 +63,11 @@ class Shapes:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._known: dict[Expr, Form] = {}
+
+    @property
+    def task(self) -> Task:
+        """Whose shapes they are."""
+        return self._module.task
 
     def of(self, expr: Expr) -> Form:
         """The dimensions of an expression.

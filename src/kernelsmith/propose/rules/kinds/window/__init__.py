@@ -8,7 +8,6 @@ from kernelsmith.propose.rules.graph import (
     Node,
     NotRecognised,
     Shape,
-    pruned,
 )
 from kernelsmith.propose.rules.kinds import parameters as p
 from kernelsmith.propose.rules.kinds.candidate import Written
@@ -73,7 +72,7 @@ def _read(traced: Traced) -> Window:
     output = lowering.lower(traced.result)
     if len(found) != 1:
         raise NotRecognised("rules know one layer over windows at a time")
-    nodes, output = pruned(lowering.build.nodes, output)
+    nodes, output = lowering.needed(output, traced.module.task)
     made = next(i for i, n in enumerate(nodes) if n.kind is Kind.INPUT)
     expr = found[0]
     if expr.op == "layer":
