@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.source import Module, attributes
 
-_DROPOUTS = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
+DROPOUTS = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
              "FeatureAlphaDropout"}  # fmt: skip
+"""Layers that draw at random in training."""
 _FUNCTIONS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
               "feature_alpha_dropout"}  # fmt: skip
-HAND_ON = {*_DROPOUTS, "Identity", "Flatten", "Unflatten"}
+HAND_ON = {*DROPOUTS, "Identity", "Flatten", "Unflatten"}
 """Layers that give what they got, or a view of it."""
 _SEQUENCE = "torch.nn.Sequential"
 
@@ -27,9 +28,9 @@ def is_idle(module: Module, kind: str) -> bool:
         NotRecognised: It is dropout, and the task is judged in training.
     """
     name = kind.removeprefix("torch.nn.")
-    if name in _DROPOUTS and module.task.training:
+    if name in DROPOUTS and module.task.training:
         raise NotRecognised("rules do not know dropout that does something")
-    return name == "Identity" or name in _DROPOUTS
+    return name == "Identity" or name in DROPOUTS
 
 
 def layers_of(module: Module, path: str, made: ast.Call) -> list[tuple[str, str, ast.Call]]:
@@ -134,8 +135,8 @@ def evaluated(module: Module) -> tuple[str, ...]:
         kind = module.dotted(made.func) or ""
         if kind == _SEQUENCE:
             found += [path for path, inner, _ in _listed(module, f"self.{name}", made)
-                      if inner.removeprefix("torch.nn.") in _DROPOUTS]  # fmt: skip
-        elif kind.removeprefix("torch.nn.") in _DROPOUTS:
+                      if inner.removeprefix("torch.nn.") in DROPOUTS]  # fmt: skip
+        elif kind.removeprefix("torch.nn.") in DROPOUTS:
             found.append(f"self.{name}")
     return tuple(found)
 

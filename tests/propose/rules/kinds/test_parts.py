@@ -266,7 +266,7 @@ def test_an_inner_class_is_cut_and_the_model_around_it_stays(pool):
                          init="self.attn = nn.MultiheadAttention(8, 2)"), "weights nobody takes"),
     ("recurrent", a_task("return self.a(self.b(x)[0])[0]",
                          init="self.a = nn.GRU(4, 4)\nself.b = nn.LSTM(4, 4)"), "one sort"),
-    ("recurrent", a_task("x.add_(1)\nreturn self.a(x)[0]", init="self.a = nn.GRU(4, 4)"),
+    ("attention", a_task("x.add_(1)\nreturn F.scaled_dot_product_attention(x, x, x)"),
      "in place"),
     ("recurrent", a_task(PACKED + "return self.a(packed)[0].data", init="self.a = nn.GRU(4, 4)"),
      "no recurrent layer"),

@@ -8,11 +8,12 @@ they stand for has not changed; statements that nobody needs any more are left o
 import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.idle import HAND_ON
+from kernelsmith.propose.rules.kinds import purity
+from kernelsmith.propose.rules.kinds.purity import bound, read
 from kernelsmith.propose.rules.source import Module, attributes
 
 
@@ -133,67 +134,35 @@ class Place:
                 raise NotRecognised(f"rules lose {min(changed)!r}, which changes on the way")
         return ast.unparse(seen.node)
 
-    def check_pure(self, at: int) -> None:
+    def check_pure(self, at: int, part: ast.expr | None = None) -> None:
         """See that running the reference from the start is no different after some statements.
 
+        Args:
+            at: How many.
+            part: What is cut out of the next one.
+
         Raises:
-            NotRecognised: They change something.
+            NotRecognised: They change something, draw at random or keep count.
         """
-        for index, statement in enumerate(self.body[:at]):
-            for node in ast.walk(statement):
-                if self._changes(node) and not (node is statement and self._is_own(index)):
-                    raise NotRecognised("rules do not cut a forward that changes tensors in place")
+        purity.check(self, at, part)
 
-    def _changes(self, node: ast.AST) -> bool:
-        """Whether a node may change a tensor that something else holds, too."""
-        match node:
-            case ast.AugAssign():
-                return True
-            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                return True
-            case ast.Call(func=func, keywords=keywords):
-                name = func.attr if isinstance(func, ast.Attribute) else ""
-                in_place = name.endswith("_") and not name.endswith("__")
-                made = self.made(func)
-                return (
-                    in_place
-                    or any(_asks_to_change(each) for each in keywords)
-                    or (isinstance(made, ast.Call) and self._takes_over(made))
-                )
-        return False
+    def others(self) -> Iterator["Place"]:
+        """Classes and functions of the file that may be called from here."""
+        if not self.is_function:
+            yield from places(self.module)
+        for node in self.module.tree.body:
+            if isinstance(node, ast.FunctionDef):
+                yield Place(module=self.module, name=node.name, function=node, constructor=None,
+                            is_function=True)  # fmt: skip
 
-    def _is_own(self, index: int) -> bool:
-        """Whether ``name += ...`` changes what nobody but this name has held since it was made."""
-        statement = self.body[index]
-        if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
-            return False
-        name = statement.target.id
-        if name in _read(statement.value):
-            return False
-        for before in range(index - 1, -1, -1):
-            match self.body[before]:
-                case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
-                    return isinstance(value, ast.BinOp | ast.Constant)
-                case ast.AugAssign(target=ast.Name(id=found)) if found == name:
-                    return self._is_own(before)
-            if name in bound(self.body[before]) | _read(self.body[before]):
-                return False
-        return False
-
-    def _takes_over(self, made: ast.Call) -> bool:
-        """Whether a layer, or the first one in a sequence that computes, changes its argument."""
-        kind = (self.module.dotted(made.func) or "").removeprefix("torch.nn.")
-        if kind != "Sequential":
-            return any(_asks_to_change(each) for each in made.keywords)
-        for each in made.args:
-            if not isinstance(each, ast.Call):
-                return False
-            inner = (self.module.dotted(each.func) or "").removeprefix("torch.nn.")
-            if self._takes_over(each):
-                return True
-            if inner not in HAND_ON:
-                return False
-        return False
+    def method(self, name: str) -> "Place | None":
+        """Another method of this class."""
+        for node in self.module.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == self.name.partition(".")[0]:
+                for each in node.body:
+                    if isinstance(each, ast.FunctionDef) and each.name == name:
+                        return replace(self, name=f"{node.name}.{name}", function=each)
+        return None
 
     def rewritten(self, cuts: Sequence[Cut]) -> tuple[str, ...]:
         """The lines of ``forward`` with these parts replaced; what nobody needs is left out."""
@@ -250,30 +219,6 @@ def places(module: Module) -> Iterator[Place]:
                 )  # fmt: skip
 
 
-def _asks_to_change(keyword: ast.keyword) -> bool:
-    """``inplace=True``, or ``out=`` something."""
-    value = keyword.value
-    off = isinstance(value, ast.Constant) and not value.value
-    return keyword.arg in ("inplace", "out") and not off
-
-
-def bound(statement: ast.stmt) -> set[str]:
-    """Names that a statement may give another value."""
-    return {
-        each.id
-        for each in ast.walk(statement)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
-
-
-def _read(node: ast.AST) -> set[str]:
-    return {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
-    }
-
-
 def without_dead(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Leave out assignments that nobody reads; straight lines only, all else is kept."""
     kept: list[ast.stmt] = []
@@ -291,7 +236,7 @@ def without_dead(body: Sequence[ast.stmt]) -> list[ast.stmt]:
                 if len(names) == len(elements) and not names & live and not _acts(value):
                     continue
                 live -= names
-        live |= _read(statement)
+        live |= read(statement)
         kept.append(statement)
     return kept[::-1]
 

@@ -58,7 +58,7 @@ def find(place: Place) -> list[tuple[Cut, Attention]]:
                 reasons.append(str(error))
                 continue
             if read is not None:
-                place.check_pure(at)
+                place.check_pure(at, node)
                 cut = _cut(place, read, node, at, len(found))
                 _check_gone(place, node, at, cut)
                 found.append((cut, read))

@@ -25,7 +25,6 @@ def find(place: Place) -> list[tuple[Cut, str]]:
                     continue
                 if not 1 <= len(args) <= 2 or keywords:
                     raise NotRecognised("rules know recurrent layers of a sequence and a state")
-                place.check_pure(at)
                 found.append((_cut(place, node, args, at, len(found)), MODES[name]))
     return found
 
@@ -41,6 +40,6 @@ def _cut(place: Place, node: ast.Call, args: list[ast.expr], at: int, number: in
     texts = [place.text(Seen(each, at), at) for each in args]
     lines = (
         f"{name} = sequence({ast.unparse(node.func)}, {', '.join(texts)})",
-        f"if {name} is None:\n    return {{plain}}",
+        f"if {name} is None:\n    {name} = {ast.unparse(node)}",
     )
     return Cut(at=at, node=node, name=name, lines=lines)

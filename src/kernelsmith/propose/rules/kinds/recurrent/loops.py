@@ -4,7 +4,8 @@ import ast
 from dataclasses import dataclass, field
 
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen, bound
+from kernelsmith.propose.rules.kinds.purity import bound
+from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen
 
 Form = tuple[object, ...]
 """A value in the loop, sums and products with their parts in order: equal values are equal."""
