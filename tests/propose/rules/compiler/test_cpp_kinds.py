@@ -43,6 +43,8 @@ KINDS = {
     "places": ("x.argmax(-1), x.argmin(0)", "x", "torch.randn(40, 70)"),
     "whole": ("(x // 3) + (x % 5), x.sum(), (x > 3).any(-1)", "x",
               "torch.randint(-100, 100, (64, 20))"),
+    "bytes": ("(x * 50).clamp(-128, 127).to(torch.int8).float() * 2, x.to(torch.int32)", "x",
+              "torch.cat([torch.randn(8, 70), torch.full((1, 70), float('nan'))])"),
     "loss": (f"{F}.cross_entropy(x, t)", "x, t",
              "torch.randn(64, 70), torch.randint(0, 70, (64,))"),
     "added": ("torch.zeros(10, 20).index_add(0, i, x)", "i, x",

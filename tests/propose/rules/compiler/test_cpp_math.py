@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from kernelsmith.kernels import cpp
 from kernelsmith.propose.rules.compiler import cpp_math as prelude
@@ -134,3 +135,27 @@ def test_a_stream_writes_all_of_an_unaligned_row_and_no_more(shift):
     cpp(text, flags=FLAGS).run(x.ctypes.data, y.ctypes.data + 4 * shift, x.size)
     assert np.array_equal(y[shift : shift + 701], x * 2)
     assert (np.delete(y, np.arange(shift, shift + 701)) == -1).all()
+
+
+BACK = """extern "C" void back_{name}(const float* x, float* y, {name}_t* z, int64_t n) {{
+  sweep<64>(0, n, [&](int64_t i, int) {{
+    const {name}_t made = {name}_of(x[i]);
+    z[i] = made;
+    y[i] = float(made);
+  }});
+}}
+"""
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32", "int64"])
+def test_whole_numbers_of_floats_are_torchs_and_stay_so_back_in_floats(name):
+    library = cpp(prelude.FROM_FLOATS + prelude.SWEEP + BACK.format(name=name), flags=FLAGS)
+    odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e9, -3e9, 2147483648.0, -2147483648.0, 1e19, -1e19]
+    x = np.array([*odd, *np.linspace(-700, 700, 2001), *np.logspace(0, 30, 700)], np.float32)
+    y, z = np.empty_like(x), np.empty(x.size, name)
+    getattr(library, f"back_{name}")(x.ctypes.data, y.ctypes.data, z.ctypes.data, x.size)
+    want = torch.from_numpy(x).to(getattr(torch, name)).numpy()
+    within = np.isfinite(x) & (np.abs(x) < 2**31)
+    assert (z == want)[within].all()
+    assert (z[0], y[0]) == (want[0], float(want[0]))  # of NaN
+    assert (y == z.astype(np.float32)).all()

@@ -64,6 +64,23 @@ template <class T> static inline T mantissa_of(T value) {
 }
 """
 
+FROM_FLOATS = """\
+// As processors do it: what does not fit, NaN among it, becomes the least number. A plain cast says
+// nothing of those, and g++ takes one back to float for a truncation, which keeps NaN.
+static inline int32_t int32_of(double x) {
+  return (x > -2147483649.0) & (x < 2147483648.0) ? int32_t(x) : INT32_MIN;
+}
+static inline int32_t int32_of(float x) {
+  return (x >= -2147483648.0f) & (x < 2147483648.0f) ? int32_t(x) : INT32_MIN;
+}
+template <class F> static inline int64_t int64_of(F x) {
+  return (x >= F(-9223372036854775808.0)) & (x < F(9223372036854775808.0)) ? int64_t(x) : INT64_MIN;
+}
+template <class F> static inline int16_t int16_of(F x) { return int16_t(int32_of(x)); }
+template <class F> static inline int8_t int8_of(F x) { return int8_t(int32_of(x)); }
+template <class F> static inline uint8_t uint8_of(F x) { return uint8_t(int64_of(x)); }
+"""
+
 SHIFT = """\
 // To the right by as far as there are bits; what lies outside counts as all of them.
 template <class T> static inline T shifted(T value, T by) {

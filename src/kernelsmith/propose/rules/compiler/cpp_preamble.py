@@ -39,6 +39,8 @@ def preamble(functions: list[Function], parameters: Mapping[str, str]) -> str:
         parts.append(prelude.WHOLE)
     if re.search(r"\b(exponent_of|mantissa_of)\(", joined):
         parts.append(prelude.FREXP)
+    if re.search(r"\bu?int\d+_of\(", joined):
+        parts.append(prelude.FROM_FLOATS)
     if re.search(r"\bshifted\(", joined):
         parts.append(prelude.SHIFT)
     parts.append(prelude.functions(wanted, polynomial=parameters.get("math", "poly") == "poly"))

@@ -36,9 +36,15 @@ HELPERS = {
     "mantissa_of": "mantissa_of", "shifted": "shifted",
 }  # fmt: skip
 """The compiler's helpers, and what the prelude calls them."""
+FROM_FLOATS = {
+    f"{kind}_of": f"{kind}_t" for kind in ("int8", "uint8", "int16", "int32", "int64")
+}  # fmt: skip
+"""What makes whole numbers of floats, and their types."""
+_WHOLE = re.compile(r"(?<![\w:])(u?int\d+)_t\(")
 _CAST = re.compile(
     r"(?:static_cast|c10::convert)<\s*([\w:]+)\s*>\(|(?<![\w:])((?:at|c10)::(?:BFloat16|Half))\("
 )
+_FLOATS = ("float", "double", "bf16", "f16")
 _LIMITS = {
     "infinity": "INFINITY", "quiet_NaN": "NAN", ("max", "int64_t"): "INT64_MAX",
     ("min", "int64_t"): "INT64_MIN", ("lowest", "int64_t"): "INT64_MIN",
@@ -102,7 +108,7 @@ def _function(name: str) -> str:
         return HELPERS[name]
     if name in STANDARD or name in PLAIN or name == "decltype" or name.startswith("fn::"):
         return name
-    if name in HELPERS.values():
+    if name in HELPERS.values() or name in FROM_FLOATS:
         return name
     raise NotRecognised(f"rules do not know `{name}` of the compiler's C++")
 
@@ -136,6 +142,8 @@ def inferred(text: str, kinds: Mapping[str, str]) -> str:
             return "bool"
         if head[1] == "exponent_of":
             return "int32_t"
+        if head[1] in FROM_FLOATS:
+            return FROM_FLOATS[head[1]]
     flat = _without_loads(text)
     if "?" in flat:
         first, _, last = flat.partition("?")[2].rpartition(":")
@@ -161,7 +169,10 @@ def _without_loads(text: str) -> str:
 
 
 def settled(text: str, kinds: Mapping[str, str]) -> str:
-    """The same without casts to what it is already, and with ``decltype`` spelled out."""
+    """The same without casts to what it is already, and with ``decltype`` spelled out.
+
+    What makes whole numbers of floats has a name of its own.
+    """
     while match := re.search(r"decltype\((\w+)\)\(", text):
         kind = kinds.get(match[1], "auto")
         if kind == "auto":
@@ -170,6 +181,10 @@ def settled(text: str, kinds: Mapping[str, str]) -> str:
         inside = text[match.end() : end]
         made = literal(inside, kind) if _NUMBER.fullmatch(inside) else f"{kind}({inside})"
         text = text[: match.start()] + made + text[end + 1 :]
+    for match in reversed(list(_WHOLE.finditer(text))):
+        inside = text[match.end() : closing(text, match.end() - 1)]
+        if inferred(inside, kinds) in _FLOATS:
+            text = f"{text[: match.start()]}{match[1]}_of({text[match.end() :]}"
     match = re.match(r"(\w+)\(", text)
     if match and match[1] in ("float", "double", "int64_t"):
         end = closing(text, match.end() - 1)
