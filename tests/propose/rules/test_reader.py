@@ -87,6 +87,12 @@ def test_an_input_named_differently_but_as_large_is_read():
         read_graph(replace(task, source=source, workloads=apart))
 
 
+def test_an_input_without_dimensions_is_not_taken_for_a_large_one():
+    inputs = "torch.randn(5, 67), torch.randn(())"
+    with pytest.raises(NotRecognised, match="inputs of one size, not 'y'"):
+        read_graph(a_task("return x * y", names="x, y", inputs=inputs))
+
+
 @pytest.mark.parametrize(
     "inputs", ["torch.randn(5, 67) * torch.rand(5, 1)", "torch.rand(5, 1) * torch.randn(5, 67) + 1"]
 )

@@ -8,7 +8,7 @@ from rule_tasks import a_task
 
 from kernelsmith.domain.task import Workload
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.source import Unknown, read_module
+from kernelsmith.propose.rules.source import Unknown, attributes, read_module
 
 
 def read(*, edit=("", ""), workloads=None, **more):
@@ -93,3 +93,22 @@ def test_a_constructors_arguments_may_have_local_names():
 )  # fmt: skip
 def test_weights_are_kept_in_what_the_constructor_says(init, dtype):
     assert read(init=init).dtype_of("w") == dtype
+
+
+LAYER = "self.norm = nn.LayerNorm(67)\nself.other = nn.Linear(67, 67)\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "known"),
+    [
+        ("self.norm.eps = 0.1", {"other"}),
+        ("self.norm.bias = None", {"other"}),
+        ("setattr(self.norm, 'eps', 0.1)", {"other"}),
+        ("for each in self.modules():\n    each.eps = 0.1", set()),
+        ("self.other.weight = self.norm.weight", {"norm", "other"}),
+        ("self.other.weight.data = self.other.weight.data * 2", {"norm", "other"}),
+        ("self.other.bias.requires_grad = False", {"norm", "other"}),
+    ],
+)
+def test_a_layer_that_is_changed_after_it_was_made_is_not_known(later, known):
+    assert set(attributes(read(init=LAYER + later).constructor)) == known

@@ -114,10 +114,10 @@ class _Reader:
                 continue
             lies = lies_in(shape, widest)
             if (
-                shape
+                shape is not None
                 and widest
                 and lies is Shape.FULL
-                and not self.module.same_sizes(shape, widest)
+                and (not shape or not self.module.same_sizes(shape, widest))
             ):
                 self._misfits[name] = (
                     f"rules know inputs of one size, not {name!r} of ({', '.join(shape)}) beside "

@@ -350,15 +350,17 @@ def _forward(tree: ast.Module, entry: str) -> ast.FunctionDef | None:
 
 
 def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
-    """What ``self.name`` is set to; a name set twice is not known."""
+    """What ``self.name`` is set to; a name set twice is not known, nor a layer changed later."""
     found: dict[str, ast.expr] = {}
-    twice = set()
+    twice = set[str]()
     for node in ast.walk(constructor) if constructor else ():
+        twice |= _changed_later(node)
         name, value = None, None
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                name, value = target.attr, node.value
+            match target:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                    value = node.value
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
             match node.args:
                 case [ast.Constant(value=str() as name), made, *_]:
@@ -367,7 +369,36 @@ def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
             if name in found:
                 twice.add(name)
             found[name] = value
-    return {name: value for name, value in found.items() if name not in twice}
+    unsure = _ANY in twice
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in twice and not (unsure and isinstance(value, ast.Call))
+    }
+
+
+_ANY = "*"
+"""Some layer, as in ``for each in self.modules(): each.eps = 1e-3``."""
+
+
+def _changed_later(node: ast.AST) -> set[str]:
+    """The name of which a part is set: ``self.conv.stride = 2``; weights may have other values."""
+    path: list[str] = []
+    match node:
+        case ast.Attribute(attr=attr, value=value, ctx=ast.Store()):
+            path = [attr]
+        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
+            path = ["setattr"]
+        case _:
+            return set()
+    while isinstance(value, ast.Attribute | ast.Subscript):
+        path += [value.attr] if isinstance(value, ast.Attribute) else []
+        value = value.value
+    if not isinstance(value, ast.Name) or path[0] in ("weight", "data", "requires_grad"):
+        return set()
+    if value.id != "self":
+        return {_ANY}
+    return {path[-1]} if len(path) > 1 else set()
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:

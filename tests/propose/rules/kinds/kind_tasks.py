@@ -297,6 +297,9 @@ UNKNOWN = {
         "return self.pool(x)", init="self.pool = nn.AvgPool2d(2, 2, 1, ceil_mode=True)", **IMAGE)),
     "adaptive pools to sizes that stand": ("mixed", a_task(
         "return self.pool(x)", init="self.pool = nn.AdaptiveAvgPool2d((None, 3))", **IMAGE)),
+    "asked for output_size": ("neighbours", a_task(
+        "return self.conv(x, output_size=[19, 27])",
+        init="self.conv = nn.ConvTranspose2d(6, 6, 4, 2, groups=3)", **IMAGE)),
     "rules know padding by zeros": ("window", a_task(
         "return self.conv(x)",
         init="self.conv = nn.Conv1d(6, 6, 3, padding=1, padding_mode='circular', groups=6)",

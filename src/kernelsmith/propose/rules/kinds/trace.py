@@ -64,6 +64,8 @@ _TAKEN = {
 """Names that the kernels of these kinds use themselves."""
 _FRESH = {"zeros", "new_zeros", "zeros_like"}
 """Makers of tensors that nobody else holds: what changes them in place gives them another value."""
+_ASKED = {"torch.nn.EmbeddingBag"}
+"""Layers whose other arguments kinds know."""
 _IN_PLACE = {"index_add_", "scatter_add_"}
 
 
@@ -338,6 +340,8 @@ class _Tracer:
             return args[0]
         if is_idle(self._module, kind) and len(args) == 1:
             return args[0]
+        if keywords and kind not in _ASKED:
+            raise NotRecognised(f"rules do not know {kind} asked for {keywords[0][0]}")
         return Expr("layer", args, layer.settings + keywords, text=layer.text)
 
     def _call(self, node: ast.Call) -> Value:
