@@ -355,11 +355,12 @@ def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
     twice = set[str]()
     for node in ast.walk(constructor) if constructor else ():
         twice |= _changed_later(node)
-        name, value = None, None
+        name: str | None = None
+        value: ast.expr | None = None
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             match target:
-                case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                case ast.Attribute(value=ast.Name(id="self"), attr=str() as name):
                     value = node.value
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
             match node.args:
