@@ -105,6 +105,14 @@ LAYER = "self.norm = nn.LayerNorm(67)\nself.other = nn.Linear(67, 67)\n"
         ("self.norm.bias = None", {"other"}),
         ("setattr(self.norm, 'eps', 0.1)", {"other"}),
         ("for each in self.modules():\n    each.eps = 0.1", set()),
+        ("self.norm.register_parameter('bias', None)", {"other"}),
+        ("self.norm.register_forward_pre_hook(print)", {"other"}),
+        ("nn.utils.weight_norm(self.other)", {"norm"}),
+        ("self.k = 2\nself.k += 1", {"norm", "other"}),
+        ("self.k = 2\nself.k, self.j = 3, 4", {"norm", "other"}),
+        ("self.k = 1\nfor self.k in (2, 3): pass", {"norm", "other"}),
+        ("self.__setattr__('norm', nn.Identity())", set()),
+        ("self.__dict__.update(k=3)", set()),
         ("self.other.weight = self.norm.weight", {"norm", "other"}),
         ("self.other.weight.data = self.other.weight.data * 2", {"norm", "other"}),
         ("self.other.bias.requires_grad = False", {"norm", "other"}),
@@ -112,3 +120,27 @@ LAYER = "self.norm = nn.LayerNorm(67)\nself.other = nn.Linear(67, 67)\n"
 )
 def test_a_layer_that_is_changed_after_it_was_made_is_not_known(later, known):
     assert set(attributes(read(init=LAYER + later).constructor)) == known
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["K = 2\nK += 1", "K = 2\nif torch.cuda.device_count() >= 0:\n    K = 3",
+     "for K in (2, 3):\n    pass", "K = 2\nwith torch.no_grad():\n    K = 3",
+     "K = 2\ndef other():\n    global K\n    K = 3", "K = 2\nK = K + 1", "K, L = 2, 3\nK = 4"],
+)  # fmt: skip
+def test_a_constant_that_is_set_twice_is_not_known(file):
+    module = read(edit=("class Model", f"{file}\n\n\nclass Model"))
+    assert "K" not in module.constants
+    with pytest.raises(Unknown):
+        module.plain(ast.parse("K", mode="eval").body)
+
+
+@pytest.mark.parametrize("init", ["k = k + 1", "k = k or 1", "k += 1", "(k := 4)", "K = 7"])
+def test_what_a_constructor_gives_another_value_is_not_known(init):
+    module = read(init=init, arguments=", k=2", given="3",
+                  edit=("class Model", "K = 5\n\n\nclass Model"))  # fmt: skip
+    name = "K" if init == "K = 7" else "k"
+    with pytest.raises(Unknown):
+        module.plain(ast.parse(name, mode="eval").body)
+    kept = read(init="self.k = k", arguments=", k=2", given="3")
+    assert kept.plain(ast.parse("k", mode="eval").body) == 3

@@ -42,6 +42,15 @@ UNREADABLE = {
     "whether dimension 1 is the last": a_task(
         "return x.sum(dim=1)", inputs="torch.randn(5, 4, 8)[:, 1:]"
     ),
+    "not over \\(\\)": a_task("return x.sum(dim=())"),
+    "by their reduction": a_task(
+        "return self.loss(x, y)", init="self.loss = nn.MSELoss(size_average=False)",
+        inputs="torch.randn(5, 67), torch.randn(5, 67)", **TWO
+    ),
+    "losses by their reduction": a_task(
+        "return F.triplet_margin_loss(x, y, x, reduce=False)",
+        inputs="torch.randn(5, 67), torch.randn(5, 67)", **TWO
+    ),
     "not over 1": a_task("return x.sum(dim=1)", inputs="torch.randn(5, 67).unsqueeze(0)"),
 }  # fmt: skip
 
@@ -129,6 +138,24 @@ def test_planes_of_nothing_sum_to_zero():
 def test_there_is_no_largest_of_nothing(forward):
     with pytest.raises(ValueError, match="no largest or smallest of nothing"):
         check_alone(forward, torch.randn(5, 0))
+
+
+@pytest.mark.parametrize("forward", ["x.sum(dim=1)", "x.softmax(1)", "x - x.mean(dim=(0, 1))"])
+def test_dimensions_counted_from_the_front_are_refused_of_other_inputs(forward):
+    try:
+        check_alone(forward, torch.randn(5, 67))
+    except NotRecognised:
+        return
+    with pytest.raises(ValueError, match="must have 2 dimensions"):
+        check_alone(forward, torch.randn(2, 5, 67))
+
+
+def test_a_target_that_is_no_number_or_nothing_counts_as_torch_has_it():
+    task = a_task("return F.kl_div(x, y, reduction='none').sum(-1)",
+                  inputs="torch.randn(5, 67), torch.rand(5, 67)", **TWO)  # fmt: skip
+    x, y = torch.randn(5, 67), torch.rand(5, 67)
+    y[0, 3], y[1, 3], y[2, 3], x[3, 3], y[4, 3], x[4, 3] = torch.nan, 0, -1, torch.inf, 0, torch.inf
+    check(task, x, y)
 
 
 def check_alone(forward, x):

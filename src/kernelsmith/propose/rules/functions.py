@@ -175,12 +175,19 @@ def check_norm(dotted: str, count: int, dim: object) -> None:
         raise NotRecognised("rules do not know norms of matrices")
 
 
+def _how(b: Bound) -> object:
+    """How a loss is reduced, as torch has said it for years."""
+    if any(b.get(name) is not None for name in ("size_average", "reduce")):
+        raise NotRecognised("rules know losses by their reduction, not size_average or reduce")
+    return plain(b.get("reduction", "mean"), "reduction")
+
+
 def _loss(per_element: Callable[[Reading, int, int, Bound], int], names: str = "") -> Known:
     def make(r: Reading, b: Bound) -> int:
         made = per_element(r, r.node(b["x"]), r.node(b["y"]), b)
         if r.build.shape(made) is not Shape.FULL:
             raise NotRecognised("rules do not know a loss whose inputs broadcast")
-        how = plain(b.get("reduction", "mean"), "reduction")
+        how = _how(b)
         if how == "none":
             return made
         if how == "mean":
@@ -225,7 +232,7 @@ def _triplet(r: Reading, b: Bound) -> int:
     )  # fmt: skip
     apart = r.build.binary("add", r.build.binary("sub", near, far), _number(r, b, "margin", 1.0))
     made = r.ops.relu(apart)
-    how = plain(b.get("reduction", "mean"), "reduction")
+    how = _how(b)
     if how == "mean":
         return r.ops.total_mean(made)
     if how == "sum":

@@ -94,6 +94,8 @@ class Graph:
     """The full tensor whose shape the output follows."""
     overall: bool = False
     """Whether a row is all that there is."""
+    rank: int | None = None
+    """How many dimensions that tensor has, where the task counts them from the front."""
 
     @property
     def result(self) -> Node:

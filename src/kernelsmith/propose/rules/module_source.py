@@ -174,6 +174,9 @@ def _prepared(graph: Graph) -> list[str]:
         if name != text or dense:
             lines.append(f"{name} = {text}{dense}")
     like = local(graph)
+    if graph.rank is not None:
+        lines.append(f"if {like}.dim() != {graph.rank}:")
+        lines.append(f'    raise ValueError("{like} must have {graph.rank} dimensions")')
     size = "shape[-1]" if graph.trailing == 1 else f"shape[{-graph.trailing}:].numel()"
     lines.append(f"dim = {like}.{size}")
     # Empty rows are rows, too: their sum is 0.

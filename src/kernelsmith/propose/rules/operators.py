@@ -204,12 +204,13 @@ class Operators:
         return self.b.binary("mul", self.smooth_l1(x, y, delta), delta)
 
     def kl_div(self, log_x: int, y: int, *, log_target: bool) -> int:
-        """``y * (log y - log_x)`` per element, 0 where y is."""
+        """``y log y - y log_x`` per element, the first 0 where y is."""
         if log_target:
             return self.b.binary("mul", self.b.unary("exp", y), self.b.binary("sub", y, log_x))
         zero = self._c(0.0)
-        term = self.b.binary("mul", y, self.b.binary("sub", self.b.unary("log", y), log_x))
-        return self.b.select(self.b.binary("gt", self.b.unary("abs", y), zero), term, zero)
+        none = self.b.binary("le", self.b.unary("abs", y), zero)  # NaN is something
+        own = self.b.select(none, zero, self.b.binary("mul", y, self.b.unary("log", y)))
+        return self.b.binary("sub", own, self.b.binary("mul", y, log_x))
 
     def cross(self, x: int, y: int) -> int:
         """Cross entropy of probabilities, whose logarithms are at least -100, as torch has it."""

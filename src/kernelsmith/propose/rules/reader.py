@@ -55,6 +55,8 @@ class _Reader:
         self._prefix: list[tuple[str, str]] = []
         self._trailing: int | None = None
         self._rank: int | None = None
+        self._from_front = False
+        """Whether dimensions are counted from the front, which says how many there must be."""
         self._attributes = attributes(module.constructor)
         self._names: dict[str, Value] = {}
         self._misfits: dict[str, str] = {}
@@ -74,6 +76,7 @@ class _Reader:
         return Graph(
             nodes=nodes, output=output, trailing=self._trailing or 1, prefix=prefix,
             inputs=inputs, shaped_like=full[0], overall=self._overall,
+            rank=self._rank if self._from_front else None,
         )  # fmt: skip
 
     def _check_inputs(self, nodes: tuple[Node, ...]) -> None:
@@ -382,6 +385,7 @@ class _Reader:
         if name in ("squeeze", "unsqueeze") and args in ([-1], [1]) and held.node is not None:
             if args == [1] and self._rank != 2:
                 raise NotRecognised(f"rules do not know .{name}({args[0]}) here")
+            self._from_front = self._from_front or args == [1]
             return self._resized(held.node, name)
         if name in ("max", "min") and (args or keywords):
             return self._extreme(name, [held, *args], keywords)
@@ -453,12 +457,15 @@ class _Reader:
         """Insist that these dimensions are the trailing ones, and the same ones everywhere."""
         known = dim.known if isinstance(dim, Late) else dim
         dims = known if isinstance(known, tuple) else (known,)
+        if not dims:
+            raise NotRecognised("rules know reductions over some dimension, not over ()")
         wanted = set()
         for each in dims:
             if not isinstance(each, int) or isinstance(each, bool):
                 raise NotRecognised("rules must know the dimension of a reduction")
             if each >= 0 and self._rank is None:
                 raise NotRecognised(f"rules cannot tell whether dimension {each} is the last")
+            self._from_front = self._from_front or each >= 0
             wanted.add(each if each < 0 else each - (self._rank or 0))
         if wanted != set(range(-len(wanted), 0)):
             raise NotRecognised(f"rules know reductions over the last dimension, not over {known}")
@@ -471,12 +478,13 @@ class _Reader:
         if not self._rank:
             raise NotRecognised("rules must know the dimension of a reduction")
         self.check_row(tuple(range(-self._rank, 0)))
-        self._overall = True
+        self._overall = self._from_front = True
 
     def check_matrix(self, what: str) -> None:
         """Insist on inputs of two dimensions."""
         if self._rank != 2:
             raise NotRecognised(f"rules know {what} for two dimensions only")
+        self._from_front = True
 
     def product(self, text: str) -> Tensor:
         """Run a library product first, and take it as an input."""

@@ -3,6 +3,7 @@
 import ast
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -103,6 +104,8 @@ class Module:
         """What names stand for in the constructor."""
 
         def named(name: str) -> Plain:
+            if name in stored_names(self.constructor):
+                raise Unknown(name)
             known = name in self._arguments()
             return self._argument(name, workload) if known else self._constant(name)
 
@@ -352,61 +355,106 @@ def _forward(tree: ast.Module, entry: str) -> ast.FunctionDef | None:
 def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
     """What ``self.name`` is set to; a name set twice is not known, nor a layer changed later."""
     found: dict[str, ast.expr] = {}
-    twice = set[str]()
+    unknown = set[str]()
+    stores: Counter[str] = Counter()
     for node in ast.walk(constructor) if constructor else ():
-        twice |= _changed_later(node)
+        unknown |= _changed_later(node)
         name: str | None = None
         value: ast.expr | None = None
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            match target:
-                case ast.Attribute(value=ast.Name(id="self"), attr=str() as name):
-                    value = node.value
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer":
-            match node.args:
-                case [ast.Constant(value=str() as name), made, *_]:
-                    value = ast.Call(func=node.func, args=[made], keywords=[])
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Store()):
+                stores[attr] += 1
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attr)]):
+                name, value = attr, node.value
+            case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=attr)):
+                name, value = attr, node.value
+            case ast.Call(args=[ast.Constant(value=str() as attr), made, *_]):
+                if ast.unparse(node.func) == "self.register_buffer":
+                    stores[attr] += 1
+                    name, value = attr, ast.Call(func=node.func, args=[made], keywords=[])
         if name is not None and value is not None:
-            if name in found:
-                twice.add(name)
             found[name] = value
-    unsure = _ANY in twice
+    if _ALL in unknown:
+        return {}
     return {
         name: value
         for name, value in found.items()
-        if name not in twice and not (unsure and isinstance(value, ast.Call))
+        if stores[name] == 1
+        and name not in unknown
+        and not (_ANY in unknown and isinstance(value, ast.Call))
     }
 
 
-_ANY = "*"
-"""Some layer, as in ``for each in self.modules(): each.eps = 1e-3``."""
+_ANY, _ALL = "*", "**"
+"""Some layer, as in ``for each in self.modules(): each.eps = 1e-3``; whatever there is."""
+_SETTING = ("setattr", "__setattr__", "__delattr__", "delattr")
 
 
 def _changed_later(node: ast.AST) -> set[str]:
     """The name of which a part is set: ``self.conv.stride = 2``; weights may have other values."""
-    path: list[str] = []
     match node:
-        case ast.Attribute(attr=attr, value=value, ctx=ast.Store()):
-            path = [attr]
-        case ast.Call(func=ast.Name(id="setattr"), args=[value, *_]):
-            path = ["setattr"]
-        case _:
-            return set()
+        case ast.Attribute(attr="__dict__", value=ast.Name(id="self")):
+            return {_ALL}
+        case ast.Attribute(attr=attr, value=value, ctx=ast.Store() | ast.Del()):
+            return _part(value, [attr])
+        case ast.Call(func=ast.Name(id=name), args=[value, *_]) if name in _SETTING:
+            return _part(value, [name]) or {_ALL}
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in _SETTING:
+            return _part(value, [name]) or {_ALL}
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name.startswith("register_"):
+            return _part(value, [name])
+        case ast.Call(func=func, args=[value, *_]) if "nn.utils." in ast.unparse(func):
+            return _part(value, ["utils"])
+    return set()
+
+
+def _part(value: ast.expr, path: list[str]) -> set[str]:
+    """Whose part it is that a path ends in; nobody's where it is a weight, or ``self`` has it."""
+    if path[0] in ("weight", "data", "requires_grad"):
+        return set()
     while isinstance(value, ast.Attribute | ast.Subscript):
         path += [value.attr] if isinstance(value, ast.Attribute) else []
         value = value.value
-    if not isinstance(value, ast.Name) or path[0] in ("weight", "data", "requires_grad"):
+    if not isinstance(value, ast.Name):
         return set()
     if value.id != "self":
         return {_ANY}
     return {path[-1]} if len(path) > 1 else set()
 
 
+def stored_names(node: ast.AST | None) -> set[str]:
+    """Names that are given a value somewhere in a function: they may stand for several."""
+    found = ast.walk(node) if node is not None else ()
+    return {each.id for each in found if isinstance(each, ast.Name) and _is_stored(each)}
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store | ast.Del)
+
+
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """Values of names that the file sets once, and that nobody changes."""
     found: dict[str, ast.expr] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.value
+    stores: Counter[str] = Counter()
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef | ast.Lambda):
+            stores[getattr(node, "name", "")] += 1
+            continue
+        if isinstance(node, ast.Name) and _is_stored(node):
+            stores[node.id] += 1
+        waiting += ast.iter_child_nodes(node)
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Global):
+            stores.update(each.names)
+    for each in tree.body:
+        match each:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stores[name] == 1:
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                if stores[name] == 1:
+                    found[name] = value
     return found
 
 

@@ -5,6 +5,7 @@ Triton runs in its interpreter on small shapes; C++ is built. Shapes are drawn a
 
 import dataclasses
 import random
+from dataclasses import replace
 
 import pytest
 from part_runner import arrived, error, runner
@@ -242,6 +243,42 @@ def test_a_row_without_keys_is_no_number_as_in_torch(pool, backend):
         names="q, k, v", inputs=", ".join(["torch.randn(2, 40, 8)"] * 3),
     )  # fmt: skip
     check(pool, task, "attention", backend)
+
+
+@pytest.mark.parametrize("form", ["bare", "added"])
+def test_a_triangle_of_other_sizes_is_not_the_past(pool, form):
+    mask = {
+        "bare": "w = w.masked_fill(torch.tril(torch.ones(n, n)) == 0, float('-inf'))",
+        "added": "w = w + torch.triu(torch.full((n, n), float('-inf')), diagonal=1)",
+    }[form]
+    task = a_task(
+        f"n = q.shape[-2]\nw = q @ k.transpose(-2, -1)\n{mask}\nreturn w.softmax(-1) @ v",
+        names="q, k, v",
+        inputs="torch.randn(2, 3, 1, 16), torch.randn(2, 3, 9, 16), torch.randn(2, 3, 9, 16)",
+    )
+    for family in kinds_for(task, "cpu"):
+        source = family.source(family.space.defaults)
+        assert pool.submit(error, source, task.source, kept=True).result()[0] < 1e-5
+    same = replace(task, source=task.source.replace("(2, 3, 1, 16)", "(2, 3, 9, 16)"))
+    check(pool, same, "attention", "cpu")
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["self.attn.register_forward_pre_hook(lambda m, i: tuple(e * 2 for e in i))",
+     "self.attn.register_forward_hook(lambda m, i, o: (o[0] * 2, None))",
+     "nn.utils.weight_norm(self.attn, 'in_proj_weight')",
+     "nn.utils.parametrizations.weight_norm(self.attn, 'in_proj_weight')",
+     "self.attn.out_proj.register_forward_hook(lambda m, i, o: o * 2)"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.torch.nn.utils.weight_norm. is deprecated:FutureWarning")
+def test_attention_that_somebody_hooks_into_runs_as_written(pool, later):
+    task = a_task("return self.attn(x, x, x)[0]", inputs="torch.randn(40, 2, 24)",
+                  init=f"self.attn = nn.MultiheadAttention(24, 3)\n{later}")  # fmt: skip
+    for family in kinds_for(task, "cpu"):
+        source = family.source(family.space.defaults)
+        found, eager = pool.submit(error, source, task.source, kept=True).result()
+        assert found < max(1e-5, 4 * eager)
 
 
 def test_an_inner_class_is_cut_and_the_model_around_it_stays(pool):

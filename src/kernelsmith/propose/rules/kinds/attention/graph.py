@@ -224,6 +224,7 @@ class Weights:
     def _added(self, other: Seen) -> bool:
         if _causal(self._place, other, added=True):
             self.found.causal = True
+            self.found.conditions.append(_SQUARE)
             return True
         if self.found.bias or self.found.mask:
             raise NotRecognised("rules know one bias, added before scores are masked")
@@ -235,6 +236,7 @@ class Weights:
         endless = _endless(self._place, self._place.seen(value.node, value.at).node)
         if endless and not keep and _causal(self._place, mask, added=False):
             self.found.causal = True
+            self.found.conditions.append(_SQUARE)
             return True
         if self.found.mask:
             raise NotRecognised("rules know one mask")
@@ -242,6 +244,10 @@ class Weights:
         self.found.mask = f"torch.logical_not({text})" if keep else text
         self.found.fill = fill
         return True
+
+
+_SQUARE = "{q}.shape[-2] != {v}.shape[-2]"
+"""A mask as long as it is wide means something else for fewer queries than keys."""
 
 
 def _layer(node: ast.expr) -> ast.expr:
@@ -374,7 +380,7 @@ def _cut(place: Place, read: Attention, node: ast.expr, at: int, number: int) ->
         call += f", mask={read.mask}, fill={read.fill}" if read.mask else ""
         call += ")"
     lines = [f"{name} = {call}"]
-    test = [each.format(q=read.q) for each in read.conditions]
+    test = [each.format(q=read.q, v=read.v) for each in dict.fromkeys(read.conditions)]
     if test:
         lines.insert(0, f"if {' or '.join(test)}:\n    return {{plain}}")
     lines.append(f"if {name} is None:\n    return {{plain}}")

@@ -75,6 +75,10 @@ _MULTIHEAD = '''\
 def multihead(layer, query, key, value):
     """As torch.nn.MultiheadAttention, without its weights."""
     dim, heads = layer.embed_dim, layer.num_heads
+    if type(layer) is not torch.nn.MultiheadAttention:
+        return None
+    if layer._forward_hooks or layer._forward_pre_hooks:  # they may change it, or what it gives
+        return None
     if layer.in_proj_weight is None or layer.bias_k is not None or layer.add_zero_attn:
         return None
     if query.dim() != 3 or (layer.training and layer.dropout > 0):
@@ -96,7 +100,8 @@ def multihead(layer, query, key, value):
     if out is None:
         return None
     out = out.transpose(1, 2) if layer.batch_first else out.permute(2, 0, 1, 3)
-    return layer.out_proj(out.flatten(-2))
+    last = layer.out_proj
+    return torch.nn.functional.linear(out.flatten(-2), last.weight, last.bias)
 
 
 '''
