@@ -84,6 +84,25 @@ class Model(nn.Module):
         self.calls += 1
         return x * 2
 ''' + ONE,
+    "counts_inside": HEAD + '''
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = {"calls": [0]}
+
+    def forward(self, x):
+        self.seen["calls"][0] += 1
+        return x * self.seen["calls"][0]
+''' + ONE,
+    "spectral": HEAD + '''
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.utils.spectral_norm(nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.layer(x)
+''' + ONE,
     "recurrent": HEAD + '''
 class Model(nn.Module):
     def __init__(self):
@@ -184,6 +203,11 @@ class TestCapture:
 
     def test_other_state_is_skipped(self, found):
         assert found["counts"] == Skipped(reason="forward changes self.calls")
+        assert found["counts_inside"] == Skipped(reason="forward changes self.seen")
+
+    def test_hooks_may_look_at_the_mode(self, found):
+        assert found["spectral"].training is False
+        assert found["modules"].training is None
 
     def test_recurrent_layers_are_compiled_where_that_is_asked_for(self, found):
         assert "self.cell.weight_hh_l0" in paths(found["recurrent"])

@@ -33,7 +33,7 @@ from kernelsmith.propose.rules.compiler.turns import Turn, time_alone
 Message = dict[str, Any]
 _MAX_CONSTANT = 256
 """Elements of a constant that may stand in a candidate's text."""
-_MODAL = re.compile(r"Dropout|BatchNorm|InstanceNorm|RReLU|LSTM|GRU|RNN")
+_MODAL = re.compile(r"Dropout|BatchNorm|InstanceNorm|RReLU|LSTM|GRU|RNN|Parametrized|Spectral")
 
 
 class _Enough(BaseException):
@@ -344,7 +344,11 @@ def _constants() -> Iterator[dict[str, object]]:
 def _modal(model: Any, source: str) -> bool:
     if model is None:
         return False
-    return ".training" in source or any(_MODAL.search(type(m).__name__) for m in model.modules())
+    return ".training" in source or any(
+        # A hook may look at it, as spectral norm's does.
+        _MODAL.search(type(m).__name__) or m._forward_pre_hooks or m._forward_hooks
+        for m in model.modules()
+    )
 
 
 def _state(model: Any) -> dict[str, object]:
@@ -352,15 +356,29 @@ def _state(model: Any) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, module in model.named_modules() if model is not None else ():
         for key, value in vars(module).items():
-            if isinstance(value, int | float | str | None):
-                found[f"{name}.{key}".lstrip(".")] = value
-            elif isinstance(value, list | set | dict) and not key.startswith("_"):
-                found[f"{name}.{key}".lstrip(".")] = len(value)
-            elif isinstance(value, torch.Tensor):
-                found[f"{name}.{key}".lstrip(".")] = id(value)
+            if key in _TORCHS or (key.startswith("_") and isinstance(value, list | set | dict)):
+                continue
+            found[f"{name}.{key}".lstrip(".")] = _held(value)
         for kind in (module._parameters, module._buffers):
             found |= {f"{name}.{key}".lstrip("."): id(value) for key, value in kind.items()}
     return found
+
+
+_TORCHS = set(vars(torch.nn.Module()))
+_DEEP = 4
+
+
+def _held(value: object, depth: int = 0) -> object:
+    """Numbers and texts as they are, what holds some by its contents, tensors by who they are."""
+    if isinstance(value, int | float | str | None):
+        return value
+    if isinstance(value, dict) and depth < _DEEP:
+        return [(_held(k, depth + 1), _held(v, depth + 1)) for k, v in value.items()]
+    if isinstance(value, list | tuple) and depth < _DEEP:
+        return [_held(each, depth + 1) for each in value]
+    if isinstance(value, torch.Tensor):
+        return id(value)
+    return len(value) if isinstance(value, set) else type(value).__name__
 
 
 def _line(error: BaseException) -> str:
