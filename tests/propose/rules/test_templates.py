@@ -42,6 +42,10 @@ UNREADABLE = {
     "whether dimension 1 is the last": a_task(
         "return x.sum(dim=1)", inputs="torch.randn(5, 4, 8)[:, 1:]"
     ),
+    "which of two values self.b has": a_task(
+        "return x * 2 + self.b", arguments=", b", given="True",
+        init="self.b = nn.Parameter(torch.ones(67)) if b else None",
+    ),
     "not over \\(\\)": a_task("return x.sum(dim=())"),
     "by their reduction": a_task(
         "return self.loss(x, y)", init="self.loss = nn.MSELoss(size_average=False)",

@@ -28,7 +28,13 @@ from kernelsmith.propose.rules.in_place import check_own
 from kernelsmith.propose.rules.names import TAKEN
 from kernelsmith.propose.rules.operators import Operators
 from kernelsmith.propose.rules.promotion import check_types, is_single
-from kernelsmith.propose.rules.source import Module, Unknown, attributes, read_module
+from kernelsmith.propose.rules.source import (
+    Module,
+    Unknown,
+    attributes,
+    check_told,
+    read_module,
+)
 from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value
 
 _BINARY = {
@@ -232,6 +238,7 @@ class _Reader:
                 return self._layer(path, kind, made)
             if kind.startswith("torch."):
                 raise NotRecognised(f"rules do not know the tensor {path}")
+        check_told(path, made)
         try:
             return Late(text=path, known=self.module.plain(made))
         except Unknown:

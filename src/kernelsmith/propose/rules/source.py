@@ -385,6 +385,18 @@ def attributes(constructor: ast.FunctionDef | None) -> dict[str, ast.expr]:
     }
 
 
+def check_told(path: str, made: ast.expr) -> None:
+    """Refuse what is a tensor or a layer in one case and something else in another.
+
+    Raises:
+        NotRecognised: ``nn.Parameter(...) if bias else None``, and the like.
+    """
+    if isinstance(made, ast.IfExp | ast.BoolOp) and any(
+        isinstance(each, ast.Call) for each in ast.walk(made)
+    ):
+        raise NotRecognised(f"rules cannot tell which of two values {path} has")
+
+
 _ANY, _ALL = "*", "**"
 """Some layer, as in ``for each in self.modules(): each.eps = 1e-3``; whatever there is."""
 _SETTING = ("setattr", "__setattr__", "__delattr__", "delattr")

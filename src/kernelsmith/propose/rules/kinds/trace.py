@@ -15,7 +15,7 @@ from kernelsmith.propose.rules.idle import (
     undropped,
 )
 from kernelsmith.propose.rules.kinds.inputs import Inputs
-from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes
+from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes, check_told
 
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
@@ -295,6 +295,7 @@ class _Tracer:
                 return self._layer(path, kind.rpartition(".")[2], made)
             if kind.startswith("torch."):
                 raise NotRecognised(f"rules do not know the tensor {path}")
+        check_told(path, made)
         try:
             return Expr("number", text=path, known=self._module.plain(made))
         except NotRecognised:
