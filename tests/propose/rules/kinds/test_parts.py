@@ -245,6 +245,20 @@ def test_a_row_without_keys_is_no_number_as_in_torch(pool, backend):
     check(pool, task, "attention", backend)
 
 
+@pytest.mark.parametrize(
+    ("q", "k", "v"),
+    [("2, 6, 5, 16", "2, 1, 7, 16", "2, 3, 7, 16"), ("2, 3, 5, 0", "2, 3, 7, 0", "2, 3, 7, 4")],
+)
+def test_heads_of_nothing_or_grouped_in_two_ways_are_torchs(pool, q, k, v):
+    task = a_task(
+        "return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)", names="q, k, v",
+        inputs=f"torch.randn({q}), torch.randn({k}), torch.randn({v})",
+    )  # fmt: skip
+    for family in kinds_for(task, "cpu"):
+        source = family.source(family.space.defaults)
+        assert pool.submit(error, source, task.source, kept=True).result()[0] < 1e-5
+
+
 @pytest.mark.parametrize("form", ["bare", "added"])
 def test_a_triangle_of_other_sizes_is_not_the_past(pool, form):
     mask = {

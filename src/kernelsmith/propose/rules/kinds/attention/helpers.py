@@ -51,10 +51,14 @@ def steps(x):
 _LIBRARY = '''\
 def library_attention(q, k, v, attn_mask=None, scale=None, enable_gqa=False):
     """As torch.nn.functional.scaled_dot_product_attention."""
+    if q.shape[-1] == 0:
+        return None
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     grouped = enable_gqa and q.dim() == 4 and q.shape[1] != k.shape[1]
     if grouped:
         if attn_mask is not None or k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+            return None
+        if v.shape[1] != k.shape[1]:
             return None
         q, k, v = q.unflatten(1, (k.shape[1], -1)), k.unsqueeze(2), v.unsqueeze(2)
     if attn_mask is None:
