@@ -43,16 +43,25 @@ def test_a_name_of_the_file_s_own_is_not_taken_from_it():
         family.source(family.space.starts[0])
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "nn.utils.weight_norm(self.a)", "nn.utils.spectral_norm(self.a)",
-        "self.a.register_forward_hook(lambda m, i, o: o * 2)",
-        "nn.utils.parametrizations.weight_norm(self.a)",
-    ],
-)  # fmt: skip
-def test_a_layer_that_somebody_hooks_into_runs_as_written(more, tmp_path):
+HOOKS = [
+    "nn.utils.weight_norm(self.a)", "nn.utils.spectral_norm(self.a)",
+    "self.a.register_forward_hook(lambda m, i, o: o * 2)",
+    "nn.utils.parametrizations.weight_norm(self.a)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("more", HOOKS)
+def test_a_layer_that_a_constructor_hooks_into_is_not_read(more):
     task = a_task(LOOP + "return h", init=LAYER + more, **SHAPES)
+    names = [each.space.template for each in templates_only(task, "cpu").members]
+    assert "recurrent" not in names
+
+
+@pytest.mark.parametrize("more", HOOKS)
+def test_a_layer_that_somebody_hooks_into_elsewhere_runs_as_written(more):
+    task = a_task(LOOP + "return h", init=f"{LAYER}hooked(self)", **SHAPES)
+    source = f"{task.source}\n\ndef hooked(self):\n    {more}\n"
+    task = replace(task, source=source)
     (family,) = (
         each for each in templates_only(task, "cpu").members if each.space.template == "recurrent"
     )
