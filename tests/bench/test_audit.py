@@ -73,7 +73,13 @@ def found_in(path):
 
 
 @pytest.mark.parametrize(
-    ("source", "language"), [(RIGHT, "pytorch"), (TRITON, "triton"), (CUDA, "cuda")]
+    ("source", "language"),
+    [
+        (RIGHT, "pytorch"),
+        (TRITON, "triton"),
+        (CUDA, "cuda"),
+        (f"from kernelsmith.kernels import cpp\n{RIGHT}", "cpp"),
+    ],
 )
 def test_a_language_is_read_from_the_source(source, language):
     assert language_of(source) == language

@@ -405,6 +405,39 @@ def test_what_ends_a_bench_is_one_line_or_comes_behind_what_there_is(tmp_path, c
     assert str(tmp_path / "table.md") in capsys.readouterr().out
 
 
+def test_a_bench_goes_on_where_nobody_looks_on_any_more(tmp_path, recording):
+    told = []
+
+    def looked_at(status):
+        told.append(status.done)
+        raise BrokenPipeError
+
+    ended = carried_out(a_plan(recording), tmp_path / "out", looked_at, suite=NullSuite())
+    assert len(told) == 1
+    assert len(ended.results.records) > 1
+    assert not ended.stopped
+
+
+def test_the_exit_status_stands_though_nobody_reads_the_table(tmp_path):
+    write = (
+        "import sys; from pathlib import Path; from kernelsmith.bench.protocol import Ended\n"
+        "from kernelsmith.bench.ledger import read\n"
+        "from kernelsmith.cli.bench_run import reported\n"
+        "from kernelsmith.cli.main import parser\n"
+        "folder = Path(sys.argv[1]); args = parser().parse_args(['bench', 's'])\n"
+        "sys.exit(reported(Ended(results=read(folder), unbegun=1), folder, args))\n"
+    )
+    with Ledger(tmp_path / RECORDS) as ledger:
+        ledger.append(a_record())
+    away, gone_too = os.pipe()
+    os.close(away)
+    for streams in ({"stdout": gone_too}, {"stderr": gone_too}):
+        done = subprocess.run([sys.executable, "-c", write, str(tmp_path)], check=False, **streams)
+        assert done.returncode == 2
+        assert (tmp_path / "results.json").is_file()
+    os.close(gone_too)
+
+
 def test_where_every_proposal_is_rejected_the_record_says_why(tmp_path):
     empty = a_recording(tmp_path / "one.jsonl", kinds=[None, None])
     record = gone(a_plan(empty, limit=1), tmp_path / "out").results.records[0]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kernelsmith.bench.crew import Progress
 from kernelsmith.bench.ledger import RECORDS, Ledger, read
-from kernelsmith.bench.protocol import Ended
-from kernelsmith.bench.record import Beside, Record, Winner, WorkloadRatio
-from kernelsmith.cli.bench_run import reported
+from kernelsmith.bench.protocol import Ended, Status
+from kernelsmith.bench.record import Beside, Key, Record, Winner, WorkloadRatio
+from kernelsmith.cli.bench_run import Lines, reported
 from kernelsmith.cli.main import main
 from kernelsmith.domain.candidate import CandidateId
 from kernelsmith.domain.device import Device
@@ -161,3 +162,19 @@ def test_tables_handed_in_for_records_are_one_line(results, tmp_path, capsys, ve
     line = refused(capsys, *verb, *words.get(verb[0], [str(made)]))
     assert line.startswith(f"kernelsmith: no line of {str(made)!r} is a record")
     assert line.endswith(f"hand in {str(records)!r}")
+
+
+def test_who_sees_lines_only_hears_once_a_minute_what_is_under_way(capsys):
+    status = Status(total=3, before=0)
+    status.running[Key("rules", "softmax", 1)] = Progress(told=4, of=40, best=1.5)
+    status.running[Key("m1", "softmax", 0)] = Progress(told=40, of=40)
+    lines = Lines()
+    lines(status)
+    assert capsys.readouterr().err == ""
+    lines._said_s -= 100
+    lines(status)
+    lines(status)
+    assert capsys.readouterr().err == (
+        "[0/3] at rules on softmax seed 1: step 4 of 40, best 1.50x, "
+        "m1 on softmax: its 40 steps are done, the winner is judged\n"
+    )

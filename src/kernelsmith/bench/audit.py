@@ -201,6 +201,8 @@ class Auditor:
     def _backend(self, kernel: Published) -> str:
         if kernel.language == "cuda":
             return "cuda"
+        if kernel.language == "cpp":
+            return "cpu"
         return "triton" if kernel.language == "triton" or self._gpu else "cpu"
 
     def _published_task(self, kernel: Published) -> Task:

@@ -153,6 +153,9 @@ def _crew(
     ]
 
 
+_TELL_S = 10.0
+
+
 class _Bench:
     """One session."""
 
@@ -174,10 +177,12 @@ class _Bench:
     async def go(self) -> None:
         """Work until nothing waits, or someone asks for the end."""
         with self._by_signals():
-            self._show(self.status)
+            self._tell()
+            telling = asyncio.create_task(self._keep_telling())
             try:
                 await asyncio.gather(*(self._work(worker) for worker in self._crew))
             finally:
+                telling.cancel()
                 await asyncio.gather(*(worker.close() for worker in self._crew))
 
     async def _work(self, worker: Worker) -> None:
@@ -194,9 +199,9 @@ class _Bench:
                 self.status.running[key] = progress
                 if progress.usd is not None:
                     self.status.paid[key] = progress.usd
-                self._show(self.status)
+                self._tell()
 
-            self._show(self.status)
+            self._tell()
             before = self.status.paid.get(key, 0.0)
             answer = await worker.do(self._affordable(job), note)
             del self.status.running[key]
@@ -204,7 +209,7 @@ class _Bench:
             self._take(job, answer)
             if answer.unfinished_usd is not None:
                 self._go_on_later(job, gained=answer.unfinished_usd > before)
-            self._show(self.status)
+            self._tell()
 
     def _is_spent(self) -> bool:
         plan, status = self._plan, self.status
@@ -264,12 +269,25 @@ class _Bench:
             "ending every process",
         )
         self.status.note = notes[min(self._asked, 3) - 1]
-        self._show(self.status)
         for worker in self._crew:
             if self._asked < 3:
                 worker.stop()
             else:
                 worker.kill()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say how far it is; where whoever looked on is gone, the work goes on without."""
+        try:
+            self._show(self.status)
+        except BrokenPipeError:
+            self._show = _to_nobody
+
+    async def _keep_telling(self) -> None:
+        """Long jobs pass without news: whoever shows them may say so."""
+        while True:
+            await asyncio.sleep(_TELL_S)
+            self._tell()
 
     @contextmanager
     def _by_signals(self) -> Iterator[None]:
@@ -285,6 +303,10 @@ class _Bench:
         finally:
             for each in _SIGNALS:
                 loop.remove_signal_handler(each)
+
+
+def _to_nobody(_: Status) -> None:
+    """In the place of a display that is gone."""
 
 
 def _key(job: Job) -> Key:

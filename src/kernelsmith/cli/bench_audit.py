@@ -71,6 +71,9 @@ def audited(folder: Path, args: argparse.Namespace) -> int:
                     if found not in earlier:  # as little can be said as before
                         file.append_lines(json.dumps({"schema": SCHEMA, **_json(found)}))
                 findings.append(found)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on with what is in {place}", file=sys.stderr)
+        raise
     finally:
         tell("")
         auditor.close()

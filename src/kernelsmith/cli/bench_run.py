@@ -1,6 +1,7 @@
 """A bench from the command line: a plan from options, progress while it runs, tables at the end."""
 
 import argparse
+import os
 import re
 import shlex
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -16,12 +18,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kernelsmith.bench.crew import Progress
 from kernelsmith.bench.entrant import Entrant, fixed, recorded, searching
+from kernelsmith.bench.numbers.findings import Findings
 from kernelsmith.bench.output import folder as outputs
 from kernelsmith.bench.output import tables
 from kernelsmith.bench.plan import PAPER_TESTS, Plan, load
 from kernelsmith.bench.protocol import Ended, Show, Status, carried_out
-from kernelsmith.bench.record import Fault, Missing, Record
+from kernelsmith.bench.record import Fault, Key, Missing, Record
 from kernelsmith.bench.suite import open_suite, settled
 from kernelsmith.cli.bench_elsewhere import WORKER, staff_for
 from kernelsmith.cli.bench_results import say_corrupt
@@ -36,6 +40,7 @@ from kernelsmith.cli.choices import (
 from kernelsmith.cli.elsewhere import LOCAL
 from kernelsmith.cli.live import clock_of, is_live, short
 from kernelsmith.errors import UsageError
+from kernelsmith.evaluate.backends.triton import has_gpu
 from kernelsmith.run.config import ProposerSpec, dump_config, preset_of
 
 INTERRUPTED = 130
@@ -60,7 +65,7 @@ def resumed(args: argparse.Namespace) -> int:
     if args.jobs is not None:
         changes["workers"] = args.jobs
     if args.devices:
-        changes["devices"] = _words([args.devices])
+        changes["devices"] = _devices(args.devices)
     if args.evaluator:
         changes["evaluators"] = () if args.evaluator == [LOCAL] else tuple(args.evaluator)
     return _gone(replace(plan, **changes), args.resume, args)  # type: ignore[arg-type]
@@ -97,7 +102,7 @@ def plan_from(suite: str, args: argparse.Namespace) -> Plan:
         tests=tests, effort=effort, preset=preset,
         only=tuple(args.only), levels=tuple(args.level), limit=args.limit, sample=args.sample,
         workers=1 if args.jobs is None else args.jobs,
-        devices=_words([args.devices] if args.devices else []),
+        devices=_devices(args.devices),
         evaluators=() if evaluators == (LOCAL,) else evaluators,
         max_usd=args.max_usd, max_seconds=args.max_seconds,
     )  # fmt: skip
@@ -126,6 +131,21 @@ def _entrants(args: argparse.Namespace, laid: ProposerSpec) -> Iterator[Entrant]
     yield from (fixed(name) for name in _words(args.entrant))
 
 
+def _devices(said: str | None) -> tuple[str, ...]:
+    """GPUs by number or by name.
+
+    Raises:
+        UsageError: There is none here, or none of that name.
+    """
+    found = _words([said] if said else [])
+    wrong = [each for each in found if not re.fullmatch(r"\d+|(GPU|MIG)-[\w-]+", each)]
+    if wrong:
+        raise UsageError(f"--devices are numbers or names of GPUs, such as 0,1; got {wrong[0]!r}")
+    if found and not has_gpu():
+        raise UsageError("--devices are GPUs, and this machine has none; leave it out")
+    return found
+
+
 def _spec(word: str, laid: ProposerSpec) -> ProposerSpec:
     """Who is meant by a word, as the file says where it says more of them."""
     kind, _, path = word.partition(":")
@@ -137,7 +157,10 @@ def _spec(word: str, laid: ProposerSpec) -> ProposerSpec:
             raise UsageError("--proposer llm needs a model: --model NAME")
         return known
     if kind == "replay" and (path or known.path):
-        return ProposerSpec(kind="replay", path=str(Path(path or str(known.path)).resolve()))
+        recording = Path(path or str(known.path)).resolve()
+        if not recording.exists():
+            raise UsageError(f"cannot read a recording at {recording}: it does not exist")
+        return ProposerSpec(kind="replay", path=str(recording))
     if kind == "student":
         return student_in(path or known.path, laid)
     raise UsageError(
@@ -163,44 +186,74 @@ def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
         UsageError: The bench was ended because no job can work as things are.
     """
     results = ended.results
-    say_corrupt(results)
+    again = f"kernelsmith bench --resume {shlex.quote(str(folder))}"
     if ended.fatal and not results.records:
+        say_corrupt(results)
         raise UsageError(ended.fatal)
     if results.records:
         found = outputs.write(results, folder)
-        if args.json:
-            print((folder / outputs.RESULTS).read_text())
-        else:
-            console = Console(highlight=False, markup=False, emoji=False)
-            tables.terminal(found, console, full=args.full)
-            for name in (outputs.RESULTS, outputs.REPORT, outputs.MARKDOWN, outputs.LATEX):
-                console.print(str(folder / name), soft_wrap=True)
+        with _read_or_not(sys.stdout):
+            _show(found, folder, args)
+    with _read_or_not(sys.stderr):
+        say_corrupt(results)
+        _say_open(ended, again)
+    if ended.stopped:
+        return INTERRUPTED
+    if ended.fatal:
+        raise UsageError(f"{ended.fatal}; then go on with: {again}")
     unjudged = [each for each in results.missing if each.entrant]
+    if any(each.fault is Fault.OURS for each in unjudged):
+        return 3
+    return 2 if unjudged or ended.unbegun or not results.records else 0
+
+
+@contextmanager
+def _read_or_not(stream: TextIO) -> Iterator[None]:
+    """Where nobody reads what is said any more, the exit status still says what came of it."""
+    try:
+        yield
+        stream.flush()
+    except (BrokenPipeError, SystemExit):  # the latter is rich's answer to the former
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _show(found: Findings, folder: Path, args: argparse.Namespace) -> None:
+    if args.json:
+        print((folder / outputs.RESULTS).read_text())
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    tables.terminal(found, console, full=args.full)
+    for name in (outputs.RESULTS, outputs.REPORT, outputs.MARKDOWN, outputs.LATEX):
+        console.print(str(folder / name), soft_wrap=True)
+
+
+def _say_open(ended: Ended, again: str) -> None:
+    """What has no record, why, and how to go on."""
+    unjudged = [each for each in ended.results.missing if each.entrant]
     for each in unjudged:
         print(f"{each.entrant} on {each.entry}: {each.reason}", file=sys.stderr)
-    again = f"kernelsmith bench --resume {shlex.quote(str(folder))}"
     if ended.unbegun:
         said = "the money is spent, or the time is over"
         what = f"{ended.unbegun} jobs were not begun or not finished"
         print(f"{what}: {said}; go on with: {again}", file=sys.stderr)
     if ended.stopped:
         print(f"stopped; go on with: {again}", file=sys.stderr)
-        return INTERRUPTED
-    if ended.fatal:
-        raise UsageError(f"{ended.fatal}; then go on with: {again}")
-    if unjudged:
-        print(f"{len(unjudged)} jobs have no record; try them again with: {again}", file=sys.stderr)
-    if any(each.fault is Fault.OURS for each in unjudged):
-        return 3
-    return 2 if unjudged or ended.unbegun or not results.records else 0
+    elif unjudged:
+        jobs = "1 job has" if len(unjudged) == 1 else f"{len(unjudged)} jobs have"
+        print(f"{jobs} no record; to try again: {again}", file=sys.stderr)
+
+
+_QUIET_S = 60.0
+"""After which somebody who sees lines only wants to know that it goes on."""
 
 
 class Lines:
-    """A line for every job that ended."""
+    """A line for every job that ended, and one a minute where none does."""
 
     def __init__(self) -> None:
         self._last: Record | Missing | None = None
         self._note = ""
+        self._said_s = time.monotonic()
 
     def __call__(self, status: Status) -> None:
         """Say what is new."""
@@ -208,7 +261,13 @@ class Lines:
             self._note = status.note
             print(status.note, file=sys.stderr, flush=True)
         if status.last is self._last or status.last is None:
+            if time.monotonic() - self._said_s > _QUIET_S and status.running:
+                self._said_s = time.monotonic()
+                ended = status.before + status.done + status.missing
+                under_way = ", ".join(_under_way(key, each) for key, each in status.running.items())
+                print(f"[{ended}/{status.total}] at {under_way}", file=sys.stderr, flush=True)
             return
+        self._said_s = time.monotonic()
         self._last = status.last
         ended = status.before + status.done + status.missing
         left = f"; {clock_of(status.eta_s)} left" if status.eta_s and status.left else ""
@@ -252,6 +311,16 @@ class Panel:
         if status.note:
             parts.append(Text(status.note, style="yellow"))
         return Group(*parts)
+
+
+def _under_way(key: Key, progress: Progress | None) -> str:
+    said = f"{key.entrant} on {key.entry}" + (f" seed {key.seed}" if key.seed else "")
+    if progress is None:
+        return said
+    best = "" if progress.best is None else f", best {progress.best:.2f}x"
+    if progress.told >= progress.of:
+        return f"{said}: its {progress.of} steps are done{best}, the winner is judged"
+    return f"{said}: step {progress.told} of {progress.of}{best}"
 
 
 def _outcome(last: Record | Missing) -> str:

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from kernelsmith import __version__
 from kernelsmith.cli import (
@@ -32,11 +33,17 @@ COMMANDS = (
 _EPILOG = "exit status: 0 yes, 1 the kernel's fault, 2 your request, 3 our fault"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and not all that could be said."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with it."""
+        self.exit(2, f"{self.prog}: {message}; {self.prog} --help says what there is\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Build the parser for all verbs."""
-    top = argparse.ArgumentParser(
-        prog="kernelsmith", description="Faster kernels, with proof.", epilog=_EPILOG
-    )
+    top = _Parser(prog="kernelsmith", description="Faster kernels, with proof.", epilog=_EPILOG)
     top.add_argument("--version", action="version", version=f"kernelsmith {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     for command in COMMANDS:

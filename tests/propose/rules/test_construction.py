@@ -2,8 +2,8 @@
 
 import ast
 
+from kernelsmith.propose.rules.attributes import attributes
 from kernelsmith.propose.rules.construction import constructor_of
-from kernelsmith.propose.rules.source import attributes
 
 HEAD = "import torch\nfrom torch import nn\n\nEPS = 1e-6\n\n"
 

@@ -7,8 +7,9 @@ import pytest
 from rule_tasks import a_task
 
 from kernelsmith.domain.task import Workload
+from kernelsmith.propose.rules.attributes import attributes
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.source import Unknown, attributes, read_module
+from kernelsmith.propose.rules.source import Unknown, read_module
 
 
 def read(*, edit=("", ""), workloads=None, **more):

@@ -124,7 +124,8 @@ def _markdown(sheet: Sheet) -> str:
 
 
 def _sentence(note: str) -> str:
-    return note[:1].upper() + note[1:]
+    """With a capital; a name that stands first keeps its own letters."""
+    return f"Of {note}" if re.match(r"\S+:", note) else note[:1].upper() + note[1:]
 
 
 def _cell_in_markdown(each: Cell) -> str:

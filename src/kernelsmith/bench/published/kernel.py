@@ -7,6 +7,7 @@ _CUDA = re.compile(
     r"__global__|\bload_inline\b|\bcpp_extension\b|\bimport (cupy|pycuda|tilelang|cutlass|cuda)\b"
     r"|\bfrom (cupy|pycuda|tilelang|cutlass|cuda)\b|#include"
 )
+_CPP = re.compile(r"^\s*from kernelsmith\.kernels import [^\n]*\bcpp\b", re.MULTILINE)
 _TRITON = re.compile(r"^\s*(import triton|from triton)\b", re.MULTILINE)
 
 
@@ -18,7 +19,7 @@ class Published:
     """Where it was found: a path, and a row where there are several in a file."""
     source: str
     language: str
-    """``pytorch``, ``triton`` or ``cuda``."""
+    """``pytorch``, ``cpp`` (for a processor), ``triton`` or ``cuda``."""
     level: int | None = None
     number: int | None = None
     """KernelBench's, where the publication names a problem that way."""
@@ -46,6 +47,8 @@ class Unread:
 
 def language_of(source: str) -> str:
     """What a source is written in, from what it imports."""
+    if _CPP.search(source) and "__global__" not in source:
+        return "cpp"
     if _CUDA.search(source):
         return "cuda"
     return "triton" if _TRITON.search(source) else "pytorch"

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator
 
+from kernelsmith.propose.rules.attributes import attributes
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.source import Module, attributes
+from kernelsmith.propose.rules.source import Module
 
 DROPOUTS = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
              "FeatureAlphaDropout"}  # fmt: skip

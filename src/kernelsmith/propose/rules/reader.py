@@ -4,6 +4,7 @@ import ast
 from collections.abc import Mapping
 
 from kernelsmith.domain.task import Task
+from kernelsmith.propose.rules.attributes import attributes, check_told
 from kernelsmith.propose.rules.functions import FUNCTIONS, LAYERS, RENAMED, Known, check_norm
 from kernelsmith.propose.rules.graph import (
     Builder,
@@ -28,14 +29,8 @@ from kernelsmith.propose.rules.in_place import check_own
 from kernelsmith.propose.rules.names import TAKEN
 from kernelsmith.propose.rules.operators import Operators
 from kernelsmith.propose.rules.promotion import check_types, is_single
-from kernelsmith.propose.rules.source import (
-    Module,
-    Unknown,
-    attributes,
-    check_told,
-    read_module,
-)
-from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value
+from kernelsmith.propose.rules.source import Module, Unknown, read_module
+from kernelsmith.propose.rules.values import Extreme, Late, Layer, ShapeOf, Tensor, Value, text_of
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
@@ -202,7 +197,7 @@ class _Reader:
         if name is None:
             raise NotRecognised(f"rules do not know the operator {type(op).__name__}")
         if not isinstance(a, Tensor) and not isinstance(b, Tensor) and name in _SIGN:
-            return Late(text=f"({_text(a)} {_SIGN[name]} {_text(b)})")
+            return Late(text=f"({text_of(a)} {_SIGN[name]} {text_of(b)})")
         if name == "pow":
             return Tensor(node=self.ops.power(self.node(a), self.node(b)))
         return Tensor(node=self.build.binary(name, self.node(a), self.node(b)))
@@ -382,10 +377,10 @@ class _Reader:
         if not isinstance(held, Tensor):
             raise NotRecognised(f"rules do not know the method .{name}()")
         if (name in ("t", "transpose") and held.text and held.node is None) or name == "t":
-            inside = ", ".join(_text(each) for each in args)
+            inside = ", ".join(text_of(each) for each in args)
             return Tensor(node=None, text=f"{held.text}.{name}({inside})")
         if name == "transpose" and held.text:
-            inside = ", ".join(_text(each) for each in args)
+            inside = ", ".join(text_of(each) for each in args)
             return Tensor(node=None, text=f"{held.text}.transpose({inside})")
         if name == "size" and len(args) == 1 and isinstance(args[0], int):
             return self._size(held, args[0])
@@ -499,11 +494,3 @@ class _Reader:
         self._prefix.append((name, text))
         node = self.build.add(Node(kind=Kind.INPUT, text=name, shape=Shape.FULL))
         return Tensor(node=node)
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, Late):
-        return value.text
-    if isinstance(value, int | float | str):
-        return repr(value)
-    raise NotRecognised("rules do not know this expression of shapes and numbers")

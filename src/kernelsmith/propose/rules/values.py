@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.source import Plain
 
 
@@ -48,3 +49,16 @@ class Extreme:
 
 
 Value = Tensor | Late | ShapeOf | Layer | Extreme | Plain
+
+
+def text_of(value: Value) -> str:
+    """A number as Python.
+
+    Raises:
+        NotRecognised: It is none.
+    """
+    if isinstance(value, Late):
+        return value.text
+    if isinstance(value, int | float | str):
+        return repr(value)
+    raise NotRecognised("rules do not know this expression of shapes and numbers")

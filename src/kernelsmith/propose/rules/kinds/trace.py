@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from kernelsmith.propose.rules.attributes import attributes, check_told
 from kernelsmith.propose.rules.functions import LAYERS, RENAMED, check_norm
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.idle import (
@@ -15,7 +16,7 @@ from kernelsmith.propose.rules.idle import (
     undropped,
 )
 from kernelsmith.propose.rules.kinds.inputs import Inputs
-from kernelsmith.propose.rules.source import Module, Plain, Unknown, attributes, check_told
+from kernelsmith.propose.rules.source import Module, Plain, Unknown
 
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow",
