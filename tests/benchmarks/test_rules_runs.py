@@ -56,7 +56,7 @@ def numbers_in(folder: Path) -> list[int]:
 
 def test_a_run_that_is_cut_short_is_gone_on_with_and_ends_as_if_it_had_not_been(tmp_path):
     folder = tmp_path / "run"
-    first = ended(some_runs(folder, takes_s=0.1).begun(), 0.35)
+    first = ended(some_runs(folder, takes_s=0.1).begun(), 1.2)  # all of them take two seconds
     assert first.stop is Stop.INTERRUPTED
     done = numbers_in(folder)
     assert 0 < len(done) < STEPS

@@ -246,7 +246,7 @@ def test_a_request_that_cannot_be_met_is_one_line(words, said, tmp_path, monkeyp
 def test_a_bench_in_which_nothing_can_be_judged_is_a_request_that_cannot_be_met(tmp_path, capsys):
     words = ["bench", "builtin", "--only", "softmax", "--steps", "1", "--backend", "null"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
-    assert "1 jobs have no record" in capsys.readouterr().err
+    assert "1 job has no record" in capsys.readouterr().err
 
 
 def test_the_papers_preset_judges_winners_by_a_hundred_tests():
@@ -314,6 +314,19 @@ def test_a_model_in_a_folder_is_an_entrant(tmp_path):
         assert (entrant.name, entrant.proposer.kind) == ("student:small", "student")
         assert entrant.proposer.path == folder
         assert entrant.proposer.weights
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [("abc", "numbers or names of GPUs"), ("0,gpu1", "got 'gpu1'"), ("3", "this machine has none")],
+)
+def test_devices_that_are_none_are_refused_before_anything_begins(
+    said, why, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("KERNELSMITH_TRITON", "interpreter")
+    words = ["bench", "builtin", "--only", "softmax", "--steps", "1", "--devices", said]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    assert why in capsys.readouterr().err
 
 
 def test_tasks_at_a_time_are_spread_over_devices(tmp_path):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 import pytest
 from run_parts import (
@@ -379,6 +380,41 @@ def test_who_counts_what_is_being_judged_hears_of_it_when_a_run_is_taken_up(tmp_
     gone(resumed(tmp_path / "r", proposer=writer))
     assert writer.recalled == sorted(left.items())
     assert writer.asked == [number for number in range(40) if number not in left]
+
+
+class Held(SimulatedEvaluator):
+    """Takes half a second over the first candidate, and never comes back from the next."""
+
+    begun = 0
+
+    async def evaluate(self, task, candidate, *, baseline=None):
+        self.begun += 1
+        await asyncio.sleep(0.5 if self.begun == 1 else 3600)
+        return await super().evaluate(task, candidate, baseline=baseline)
+
+
+def test_time_that_a_killed_session_spent_on_a_step_is_the_steps(tmp_path):
+    folder = tmp_path / "r"
+    child = os.fork()
+    if child == 0:
+        signal.alarm(90)  # it must not outlive a test that fails
+        try:
+            gone(a_run(folder, evaluator=Held(), budget=Budget(steps=1), concurrency=1))
+        finally:
+            os._exit(0)
+    until = time.monotonic() + 60
+    while not (folder / JOURNAL).exists() or not recorded_in(folder).judged:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    left = recorded_in(folder)
+    assert not left.steps
+    assert left.elapsed_s >= 0.5
+    gone(resumed(folder))
+    (step,) = steps_of(folder)
+    assert step.seconds >= 0.5
+    assert recorded_in(folder).elapsed_s >= step.seconds
 
 
 def test_resuming_a_finished_run_judges_nothing_and_finds_the_same(tmp_path):

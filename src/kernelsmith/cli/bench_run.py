@@ -135,14 +135,12 @@ def _devices(said: str | None) -> tuple[str, ...]:
     """GPUs by number or by name.
 
     Raises:
-        UsageError: There is none here, or none of that name.
+        UsageError: None has such a name.
     """
     found = _words([said] if said else [])
     wrong = [each for each in found if not re.fullmatch(r"\d+|(GPU|MIG)-[\w-]+", each)]
     if wrong:
         raise UsageError(f"--devices are numbers or names of GPUs, such as 0,1; got {wrong[0]!r}")
-    if found and not has_gpu():
-        raise UsageError("--devices are GPUs, and this machine has none; leave it out")
     return found
 
 
@@ -173,6 +171,8 @@ def _gone(plan: Plan, folder: Path, args: argparse.Namespace) -> int:
     if not args.json:
         names = ", ".join(each.name for each in plan.entrants)
         print(f"{plan.suite}: {names} -> {folder}", file=sys.stderr)
+    if plan.devices and not has_gpu():
+        raise UsageError("--devices are GPUs, and this machine has none; leave it out")
     staff = staff_for(plan)
     with _watching() as show:
         ended = carried_out(plan, folder, show, staff=staff, local=(WORKER,))

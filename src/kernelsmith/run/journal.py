@@ -36,6 +36,10 @@ class Journal:
         self._pending: list[bytes] = []
         self.appended: Callable[[], None] | None = None
         """Called after each line, by whoever must know that there is something to sync."""
+        self.elapsed: Callable[[], float] | None = None
+        """Running time of the run, which lines tell: a session that is cut short has had some."""
+        self.asked: dict[int, float] = {}
+        """When a proposal was asked for, in running time, by number of the ask."""
 
     @classmethod
     def create(cls, path: Path, header: Header) -> "Journal":
@@ -103,19 +107,24 @@ class Journal:
 
     def append_proposal(self, number: int, proposal: Proposal) -> None:
         """Write down what ask ``number`` got, before it costs an evaluation."""
-        self._append({"proposal": number, "body": self._packed(proposal)})
+        asked = {"asked": round(self.asked[number], 3)} if number in self.asked else {}
+        self._append({"proposal": number, **self._now(), **asked, "body": self._packed(proposal)})
 
     def append_judged(self, number: int, judged: Judged) -> None:
         """Write down what an evaluator said about the candidate of ask ``number``."""
         self._append(
             {
                 "judged": number,
+                **self._now(),
                 "stage": judged.stage.value,
                 "candidate": self._packed(judged.candidate),
                 "evaluation": self._packed(judged.evaluation),
                 "lost": self._packed(judged.lost),
             }
         )
+
+    def _now(self) -> dict[str, Json]:
+        return {} if self.elapsed is None else {"at": round(self.elapsed(), 3)}
 
     def append_step(self, step: Step, *, at_s: float = 0.0) -> None:
         """Write down a step that search has been told, ``at_s`` seconds into the run."""
@@ -230,6 +239,7 @@ def read(path: Path) -> Recorded:
         adapted=reader.adapted,
         sessions=tuple(reader.sessions),
         elapsed_s=reader.elapsed_s,
+        asked=reader.asked,
     )
 
 
@@ -245,6 +255,7 @@ class _Reader:
         self.adapted: dict[int, str] = {}
         self.sessions: list[Session] = []
         self.elapsed_s = 0.0
+        self.asked: dict[int, float] = {}
         self._unpacker = Unpacker()
 
     def take(self, content: Mapping[str, object]) -> None:
@@ -258,11 +269,13 @@ class _Reader:
             if step.brief.number != len(self.steps):
                 raise ValueError(f"step {len(self.steps)} is missing before {step.brief.number}")
             self.steps.append(step)
-            self.elapsed_s = float(str(content["at"]))
         elif "proposal" in content:
             proposal = self._unpacker.plain(content["body"])
             assert isinstance(proposal, Proposal)
-            self.proposals[int(str(content["proposal"]))] = proposal
+            number = int(str(content["proposal"]))
+            self.proposals[number] = proposal
+            if "asked" in content:
+                self.asked[number] = float(str(content["asked"]))
         elif "judged" in content:
             judged = self._judged(content)
             self.judged[int(str(content["judged"])), judged.stage] = judged
@@ -274,6 +287,8 @@ class _Reader:
             self.sessions.append(_session(content))
         else:
             raise ValueError(f"no such line: {', '.join(content)}")
+        if "at" in content:
+            self.elapsed_s = max(self.elapsed_s, float(str(content["at"])))
 
     def _judged(self, content: Mapping[str, object]) -> Judged:
         candidate = self._unpacker.plain(content["candidate"])

@@ -70,6 +70,8 @@ class Run:
         self._recorded_final = recorded.final if recorded else None
         self._adapted = dict(recorded.adapted) if recorded else {}
         self._begun = clock() - (recorded.elapsed_s if recorded else 0.0)
+        journal.elapsed = lambda: self._elapsed
+        journal.asked = dict(recorded.asked) if recorded else {}
         self._work = Workshop(
             task=task, search=search, proposer=proposer, evaluator=evaluator, confirmer=confirmer,
             journal=journal, rules=config.remeasure, recorded=recorded,
@@ -158,7 +160,9 @@ class Run:
         brief, task = self.search.ask(), None
         if brief.number >= len(self._steps):
             task = asyncio.create_task(self._work.work(brief, proposal))
-        self._flying[brief.number] = _Flight(brief, self._clock(), task)
+        number = brief.number
+        at_s = self._journal.asked.setdefault(number, self._elapsed)
+        self._flying[number] = _Flight(brief, self._begun + at_s, task)
 
     def _retell(self, step: Step) -> None:
         """Tell a step of the journal again, and make sure that search says what it said then."""

@@ -93,7 +93,9 @@ class Recorded:
     sessions: tuple[Session, ...] = ()
     """Later ones; the first is the header's."""
     elapsed_s: float = 0.0
-    """Running time up to the last step, over all sessions."""
+    """Running time up to the last line that tells, over all sessions."""
+    asked: dict[int, float] = field(default_factory=dict)
+    """When proposals were asked for, in running time, by number of the ask."""
 
     @property
     def config(self) -> RunConfig:
