@@ -46,9 +46,14 @@ class Status:
     note: str = ""
 
     @property
+    def ended(self) -> int:
+        """Jobs with an end, in this session or before."""
+        return self.before + self.done + self.missing
+
+    @property
     def left(self) -> int:
         """Jobs without an end, those under way included."""
-        return self.total - self.before - self.done - self.missing
+        return self.total - self.ended
 
     @property
     def usd(self) -> float:

@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -194,14 +194,14 @@ def reported(ended: Ended, folder: Path, args: argparse.Namespace) -> int:
         found = outputs.write(results, folder)
         with _read_or_not(sys.stdout):
             _show(found, folder, args)
+    unjudged = [each for each in results.missing if each.entrant]
     with _read_or_not(sys.stderr):
         say_corrupt(results)
-        _say_open(ended, again)
+        _say_open(ended, unjudged, again)
     if ended.stopped:
         return INTERRUPTED
     if ended.fatal:
         raise UsageError(f"{ended.fatal}; then go on with: {again}")
-    unjudged = [each for each in results.missing if each.entrant]
     if any(each.fault is Fault.OURS for each in unjudged):
         return 3
     return 2 if unjudged or ended.unbegun or not results.records else 0
@@ -227,9 +227,8 @@ def _show(found: Findings, folder: Path, args: argparse.Namespace) -> None:
         console.print(str(folder / name), soft_wrap=True)
 
 
-def _say_open(ended: Ended, again: str) -> None:
+def _say_open(ended: Ended, unjudged: Sequence[Missing], again: str) -> None:
     """What has no record, why, and how to go on."""
-    unjudged = [each for each in ended.results.missing if each.entrant]
     for each in unjudged:
         print(f"{each.entrant} on {each.entry}: {each.reason}", file=sys.stderr)
     if ended.unbegun:
@@ -263,16 +262,18 @@ class Lines:
         if status.last is self._last or status.last is None:
             if time.monotonic() - self._said_s > _QUIET_S and status.running:
                 self._said_s = time.monotonic()
-                ended = status.before + status.done + status.missing
                 under_way = ", ".join(_under_way(key, each) for key, each in status.running.items())
-                print(f"[{ended}/{status.total}] at {under_way}", file=sys.stderr, flush=True)
+                print(
+                    f"[{status.ended}/{status.total}] at {under_way}", file=sys.stderr, flush=True
+                )
             return
         self._said_s = time.monotonic()
         self._last = status.last
-        ended = status.before + status.done + status.missing
         left = f"; {clock_of(status.eta_s)} left" if status.eta_s and status.left else ""
         print(
-            f"[{ended}/{status.total}] {_outcome(status.last)}{left}", file=sys.stderr, flush=True
+            f"[{status.ended}/{status.total}] {_outcome(status.last)}{left}",
+            file=sys.stderr,
+            flush=True,
         )
 
 
@@ -291,13 +292,13 @@ class Panel:
         status = self._status
         if status is None:
             return Text("opening the suite", style="yellow")
-        ended = status.before + status.done + status.missing
         bar = Table.grid(padding=(0, 2))
         money = f", ${status.usd:.2f}" if status.usd else ""
         left = f", {clock_of(status.eta_s)} left" if status.eta_s else ""
         bar.add_row(
-            ProgressBar(total=max(status.total, 1), completed=ended, width=30),
-            f"{ended} of {status.total}{money}, {clock_of(time.monotonic() - status.begun)}{left}",
+            ProgressBar(total=max(status.total, 1), completed=status.ended, width=30),
+            f"{status.ended} of {status.total}{money}, "
+            f"{clock_of(time.monotonic() - status.begun)}{left}",
         )
         rows = Table.grid(padding=(0, 2))
         for key, progress in status.running.items():
@@ -313,8 +314,12 @@ class Panel:
         return Group(*parts)
 
 
+def _job(entrant: str, entry: str, seed: int) -> str:
+    return f"{entrant} on {entry}" + (f" seed {seed}" if seed else "")
+
+
 def _under_way(key: Key, progress: Progress | None) -> str:
-    said = f"{key.entrant} on {key.entry}" + (f" seed {key.seed}" if key.seed else "")
+    said = _job(*key)
     if progress is None:
         return said
     best = "" if progress.best is None else f", best {progress.best:.2f}x"
@@ -324,7 +329,7 @@ def _under_way(key: Key, progress: Progress | None) -> str:
 
 
 def _outcome(last: Record | Missing) -> str:
-    where = f"{last.entrant} on {last.entry}" + (f" seed {last.seed}" if last.seed else "")
+    where = _job(last.entrant, last.entry, last.seed)
     if isinstance(last, Missing):
         return f"{where}: not judged: {last.reason}"
     if not last.passed:

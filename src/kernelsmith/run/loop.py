@@ -160,9 +160,8 @@ class Run:
         brief, task = self.search.ask(), None
         if brief.number >= len(self._steps):
             task = asyncio.create_task(self._work.work(brief, proposal))
-        number = brief.number
-        at_s = self._journal.asked.setdefault(number, self._elapsed)
-        self._flying[number] = _Flight(brief, self._begun + at_s, task)
+        self._journal.asked.setdefault(brief.number, self._elapsed)
+        self._flying[brief.number] = _Flight(brief, task)
 
     def _retell(self, step: Step) -> None:
         """Tell a step of the journal again, and make sure that search says what it said then."""
@@ -216,7 +215,7 @@ class Run:
             evaluation=attempt.evaluation,
             gain=attempt.gain,
             lost=attempt.lost,
-            seconds=round(self._clock() - flight.begun, 3),
+            seconds=round(self._elapsed - self._journal.asked[brief.number], 3),
         )
         del self._flying[brief.number]
         self._journal.append_step(step, at_s=self._elapsed)
@@ -377,7 +376,6 @@ class _Flight:
     """A brief under way; no task where its step is in the journal already."""
 
     brief: Brief
-    begun: float
     task: asyncio.Task[Attempt] | None
 
 

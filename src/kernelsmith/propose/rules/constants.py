@@ -4,10 +4,13 @@ import ast
 from collections import Counter
 
 
-def stored_names(node: ast.AST | None) -> set[str]:
-    """Names that are given a value somewhere in a function: they may stand for several."""
-    found = ast.walk(node) if node is not None else ()
-    return {each.id for each in found if isinstance(each, ast.Name) and _is_stored(each)}
+def bound(node: ast.AST) -> set[str]:
+    """Names that a piece of code may give another value."""
+    return {
+        each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
 
 
 def _is_stored(name: ast.Name) -> bool:

@@ -8,7 +8,7 @@ from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.source import Module
 
 DROPOUTS = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout",
-             "FeatureAlphaDropout"}  # fmt: skip
+            "FeatureAlphaDropout"}  # fmt: skip
 """Layers that draw at random in training."""
 _FUNCTIONS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
               "feature_alpha_dropout"}  # fmt: skip

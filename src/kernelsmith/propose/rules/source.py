@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kernelsmith.domain.task import Task, Workload
 from kernelsmith.propose.rules.attributes import attributes
-from kernelsmith.propose.rules.constants import constants_of, stored_names
+from kernelsmith.propose.rules.constants import bound, constants_of
 from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.lineage import (
@@ -103,9 +103,10 @@ class Module:
 
     def _member(self, workload: Workload) -> Named:
         """What names stand for in the constructor."""
+        changed = bound(self.constructor) if self.constructor is not None else set[str]()
 
         def named(name: str) -> Plain:
-            if name in stored_names(self.constructor):
+            if name in changed:
                 raise Unknown(name)
             known = name in self._arguments()
             return self._argument(name, workload) if known else self._constant(name)

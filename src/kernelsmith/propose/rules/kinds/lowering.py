@@ -40,9 +40,16 @@ class Lowering:
         Raises:
             NotRecognised: It is a count or a truth value, or float32 whatever the inputs are.
         """
-        nodes, output = pruned(self.build.nodes, output)
-        check_types(nodes, output, single=is_single(task))
-        return nodes, output
+        self.check_result(output, task)
+        return pruned(self.build.nodes, output)
+
+    def check_result(self, output: int, task: Task) -> None:
+        """Insist on a result that torch gives the inputs' dtype.
+
+        Raises:
+            NotRecognised: It is a count or a truth value, or float32 whatever the inputs are.
+        """
+        check_types(self.build.nodes, output, single=is_single(task))
 
     def _made(self, expr: Expr) -> int:
         name, args, settings = expr.op, list(expr.args), dict(expr.settings)

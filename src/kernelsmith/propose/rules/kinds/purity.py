@@ -7,6 +7,7 @@ holds, draw at random, count, or keep what it was given.
 import ast
 from typing import TYPE_CHECKING
 
+from kernelsmith.propose.rules.constants import bound
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.idle import DROPOUTS, HAND_ON, undropped
 
@@ -30,6 +31,9 @@ _DRAWS = {
     "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "rrelu", "seed",
 }  # fmt: skip
 _COUNTS = ("BatchNorm", "InstanceNorm", "SyncBatchNorm", "LazyBatchNorm", "LazyInstanceNorm")
+_GIVEN = {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "update",
+          "setdefault"}  # fmt: skip
+"""What puts something into a list or a dictionary, or takes it out."""
 _BUILT_IN = {
     "abs", "all", "any", "bool", "dict", "enumerate", "float", "getattr", "hasattr", "int",
     "isinstance", "len", "list", "max", "min", "pow", "print", "range", "reversed", "round", "set",
@@ -142,7 +146,7 @@ class _Reader:
             if kind is None:
                 return isinstance(made.func, ast.Name) and self._within_file(made.func.id)
             return not kind.startswith("torch.nn.") or self._layer(made) or self._stirs(made)
-        return self._method(name)
+        return self._runs(self._place.method(name))
 
     def _layer(self, made: ast.Call) -> bool:
         """Whether a layer, or the first one in a sequence that computes, changes its argument."""
@@ -173,22 +177,10 @@ class _Reader:
 
     def _within_file(self, name: str) -> bool:
         """Whether a class or function of the file, called, does such a thing; unknown: it may."""
-        if name in self._within:
-            return False
-        for place in self._place.others():
-            if place.name == name:
-                return _stirred(place, self._within)
-        return True
+        return self._runs(next((each for each in self._place.others() if each.name == name), None))
 
-    def _method(self, name: str) -> bool:
-        place = self._place.method(name)
-        if place is None:
-            return True
-        return place.name not in self._within and _stirred(place, self._within)
-
-
-_GIVEN = {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "update",
-          "setdefault"}  # fmt: skip
+    def _runs(self, place: "Place | None") -> bool:
+        return place is None or (place.name not in self._within and _stirred(place, self._within))
 
 
 def _stirred(place: "Place", within: frozenset[str]) -> bool:
@@ -206,15 +198,6 @@ def _asks(keyword: ast.keyword) -> bool:
 
 def _is_off(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and not value.value
-
-
-def bound(statement: ast.stmt) -> set[str]:
-    """Names that a statement may give another value."""
-    return {
-        each.id
-        for each in ast.walk(statement)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
 
 
 def read(node: ast.AST) -> set[str]:

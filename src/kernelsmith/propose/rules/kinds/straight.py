@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelsmith.propose.rules.attributes import attributes
+from kernelsmith.propose.rules.constants import bound
 from kernelsmith.propose.rules.construction import constructor_of
 from kernelsmith.propose.rules.graph import NotRecognised
 from kernelsmith.propose.rules.kinds import purity
-from kernelsmith.propose.rules.kinds.purity import bound, read
+from kernelsmith.propose.rules.kinds.purity import read
 from kernelsmith.propose.rules.source import Module
 
 

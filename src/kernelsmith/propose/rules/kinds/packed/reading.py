@@ -124,7 +124,7 @@ def read(traced: Traced) -> Reduced:
     layer = reading.convolutions[0]
     build, running = reading.build, tuple(dict.fromkeys(reading.running))
     found = neighbours.convolution_of(traced, layer, _ITSELF, running)
-    reading.needed(output, traced.module.task)
+    reading.check_result(output, traced.module.task)
     nodes = tuple(build.nodes)
     made = next(n for n, node in enumerate(nodes) if node.kind is Kind.INPUT)
     single = frozenset(

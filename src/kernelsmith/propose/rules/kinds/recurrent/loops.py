@@ -3,8 +3,8 @@
 import ast
 from dataclasses import dataclass, field
 
+from kernelsmith.propose.rules.constants import bound
 from kernelsmith.propose.rules.graph import NotRecognised
-from kernelsmith.propose.rules.kinds.purity import bound
 from kernelsmith.propose.rules.kinds.straight import Cut, Place, Seen
 
 Form = tuple[object, ...]

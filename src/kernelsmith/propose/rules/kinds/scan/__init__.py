@@ -59,7 +59,7 @@ def _read(traced: Traced) -> Scan:
     dim, reverse, op = found[0]
     nodes = lowering.build.nodes
     for each in (before[0], output):
-        lowering.needed(each, traced.module.task)
+        lowering.check_result(each, traced.module.task)
     # Everything hangs on the output, the scanned value as its last argument.
     tied, _ = pruned(
         [*nodes, Node(kind=Kind.VIEW, shape=Shape.FULL, args=(output, before[0]))], len(nodes)
