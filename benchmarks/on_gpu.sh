@@ -22,8 +22,10 @@
 #           curve    forty evaluations on the same ten; a task ends after sixteen in a row without a
 #                    new best, or at 95 % of what the device can do. What the time cuts short goes on
 #                    in a later call, see RUNS
-#           losses   KernelBench-X's losses (checkout KBX): eager, torch.compile and the rules by
-#                    `kernelsmith bench`; every task has several workloads, so give it 300 s
+#           category one of KernelBench-X (checkout KBX; CATEGORY, Loss if not said): eager,
+#                    torch.compile and the rules by `kernelsmith bench`; every task has several
+#                    workloads, so give it 200 s or more. BENCH (its tar.xz of an earlier call's
+#                    OUT) is gone on with
 #           easiest  the easiest tasks of TritonBench T (checkout TB), in the same way
 #           Parts of two phases (smoke, autotune, curve) give half of their seconds to the first
 #           at most, and to the second what is left.
@@ -45,13 +47,13 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 : "${KERNELBENCH:?name a checkout of KernelBench}" "${STATE:?name a folder}" "${OUT:?name a folder}"
 JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4}
-BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3}
+BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3} CATEGORY=${CATEGORY:-Loss}
 COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3} AGAIN=${AGAIN:-5}
 export PYTHONPATH="src:.${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
 mkdir -p "$STATE" "$OUT"
 
-for file in "${CAPTURED:-}" "${RUNS:-}" "${ROOMS:-}"; do
+for file in "${CAPTURED:-}" "${RUNS:-}" "${ROOMS:-}" "${BENCH:-}"; do
   [ -z "$file" ] || [ -r "$file" ] || { echo "cannot read $file" >&2; exit 2; }
 done
 
@@ -69,6 +71,7 @@ begin_from_results() {  # a fresh machine goes on from what is committed, or was
   if [ -n "${RUNS:-}" ] && [ ! -e "$STATE/runs" ]; then
     tar -C "$STATE" -xJf "$RUNS" || exit 2
   fi
+  [ -z "${BENCH:-}" ] || tar -C "$STATE" -xJf "$BENCH" || exit 2
 }
 
 # archive FLAGS FILE NAME...: what of it is there; a file that grows meanwhile is no error
@@ -165,9 +168,9 @@ CHECK
       rules rules-curve-h200 "$(left)" --sample --phase judge --compile none \
         --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
         --growth --stale 16 --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
-    losses)
+    category)
       : "${KBX:?name a checkout of KernelBench-X}"
-      suite kernelbench-x-loss "$seconds" "kernelbench-x:$KBX" --only '*/Loss/*' ;;
+      suite "kernelbench-x-${CATEGORY,,}" "$seconds" "kernelbench-x:$KBX" --only "*/$CATEGORY/*" ;;
     easiest)
       : "${TB:?name a checkout of TritonBench}"
       suite tritonbench-t-1 "$seconds" "tritonbench-t:$TB" --level 'difficulty 1' ;;

@@ -19,7 +19,7 @@ ROOMS = 88
 """A third more than there would be: what a judgement takes is counted as if all of it were there at
 once, and two small ones hardly ever have their fullest moment together (with as many as fit, all
 taken, 70 of 140 GB were in use at the median, 112 in one moment of twenty). Who finds no memory all
-the same is judged again with twice the rooms, and then alone."""
+the same is judged again with twice the rooms, four times as many, and then alone."""
 _SMALL = 8
 """Rooms up to which that is so. Larger ones really take what is counted for them: six of 13 rooms
 and more filled an H200, and all of them ran short."""

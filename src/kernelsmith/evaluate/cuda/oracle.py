@@ -66,6 +66,8 @@ class ArenaView:
     sets: tuple[InputSet, ...]
 
 
+_WIDEST = 4
+"""Times the usual rooms."""
 _ASKED_AGAIN, _SETTLE_S = 2, 1.5
 """A process that ends gives its memory back a little later."""
 
@@ -81,7 +83,9 @@ class DeviceOracle(Oracle):
     """The last question that the reference failed at."""
     is_short = False
     """Whether it found no memory in all the rooms that it can have beside others."""
-    _is_widened = _has_most = False
+    _has_most = False
+    _widening = 1
+    """How many times the usual rooms it takes."""
     _total = 0
     """Bytes of the device's memory, once that was asked."""
     _program = 0.0
@@ -159,20 +163,19 @@ class DeviceOracle(Oracle):
                 self.room = min(int(ROOM_BESIDE * each.total) for each in found.values())
         return LARGEST if self._has_most else self._widening * self._rooms
 
-    @property
-    def _widening(self) -> int:
-        return 2 if self._is_widened else 1
-
     def widen(self) -> bool:
         """Take twice the rooms from now on, where memory was short; says whether there are as many.
 
-        Once. Who finds none in those either is known to be short: whether it has the device alone
-        from then on, or the most that there is beside others, is the backend's to say.
+        Twice at most: it may be others who took more than is theirs, and for who takes all rooms
+        everybody stands still. Who finds none in those either is known to be short: whether it has
+        the device alone from then on, or the most that there is beside others, is the backend's to
+        say.
         """
-        if self._is_widened or not 0 < 2 * (self._rooms or 0) <= LARGEST:
+        wider = 2 * self._widening
+        if wider > _WIDEST or not 0 < wider * (self._rooms or 0) <= LARGEST:
             self.is_short = True
             return False
-        self._is_widened = True
+        self._widening = wider
         return True
 
     def widen_most(self) -> None:
@@ -218,7 +221,7 @@ class DeviceOracle(Oracle):
             self.for_programs = None
 
     def _at_most(self, usual: float) -> float:
-        """What a program may take; twice the rooms are for it, too: it may have been short."""
+        """What a program may take; more rooms are for it, too: it may have been short."""
         return 1.0 if self._has_most else min(self._widening * usual, 1.0)
 
     def _predict(self, workload: Workload) -> Predicted:
