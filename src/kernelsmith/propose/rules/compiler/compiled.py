@@ -25,6 +25,7 @@ from kernelsmith.propose.rules.compiler.capture import (
 from kernelsmith.propose.rules.compiler.facts import Facts
 from kernelsmith.propose.rules.compiler.helpers import REPLACED
 from kernelsmith.propose.rules.compiler.reader import read_call
+from kernelsmith.propose.rules.compiler.splitting import split
 from kernelsmith.propose.rules.compiler.triton_writer import Shaped, named_apart, triton_candidate
 from kernelsmith.propose.rules.forms import Form
 from kernelsmith.propose.rules.graph import NotRecognised
@@ -116,7 +117,7 @@ class CompiledFamily:
             if isinstance(call, Skipped):
                 reasons.append(call.reason)
             elif all(_fit(each.call) != _fit(call) for each in found):
-                found.append(Shaped(call=call, label=workload.name))
+                found.append(Shaped(call=split(call), label=workload.name))
         if not found:
             return Skipped(reason="; ".join(dict.fromkeys(reasons)))
         apart = named_apart([each.call for each in found])
