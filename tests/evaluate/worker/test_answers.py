@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from kernelsmith.evaluate.worker.answers import Case
+from kernelsmith.evaluate.worker.cuda.footprint import _Live
 from kernelsmith.evaluate.worker.inputs import InputSet
 
 
@@ -164,3 +165,60 @@ def test_a_third_run_may_show_that_it_is_random():
     calls = iter((0.0, 0.0, 1.0))
     chosen = InputSet([{"t": 0}], [torch.randn(8, 4)], keywords=False)
     assert Case(None, lambda x: x + next(calls), None, None, None).differs(chosen)
+
+
+def most_of(inputs, ask):
+    """The most memory that is alive while it is asked, in times of the inputs'."""
+    with _Live() as live:
+        chosen = InputSet([{"t": 0}], [inputs], keywords=False)
+        ask(chosen)
+        return (inputs.nbytes + live.peak) / inputs.nbytes
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """What is drawn at once is a small part of the inputs, as it is of large ones."""
+    monkeypatch.setattr("kernelsmith.evaluate.worker.answers._BLOCK", 1 << 12)
+
+
+@pytest.mark.parametrize("search", [torch.argmax, torch.topk])
+@pytest.mark.usefixtures("small_blocks")
+def test_where_something_is_is_found_with_one_copy_in_float64_at_a_time(search):
+    def forward(x):
+        return search(x, 2) if search is torch.topk else search(x, -1)
+
+    case = Case(None, forward, None, None, None)
+    answers = []
+    most = most_of(
+        torch.rand(64, 1 << 14), lambda chosen: answers.append(case.answer(chosen, nudges=4))
+    )
+    assert most < 1 + 2 + 0.5
+    indices = answers[0].outputs[-1]
+    assert len(indices.alternatives) == 4
+    assert not any(each.is_floating_point() for each in indices.alternatives)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_outputs_on_other_inputs_are_there_one_run_at_a_time():
+    case = Case(None, lambda x: torch.cat([x] * 8), None, None, None)
+    seen = []
+
+    def ask(chosen):
+        for run in case.shifted(chosen, 4):
+            seen.append(run[0].double().sum().item())
+            del run
+
+    most = most_of(torch.rand(64, 1 << 14), ask)
+    assert len(set(seen)) == 4
+    assert most < 1 + 2 + 2 * 8 + 0.5  # the inputs, and both in float64; four runs are 64 more
+
+
+def test_inputs_that_are_numbers_are_copied_for_every_run():
+    def forward(x, at):
+        at += 1
+        return x[at]
+
+    at = torch.zeros(3, dtype=torch.int64)
+    chosen = InputSet([{"t": 0}, {"t": 1}], [torch.randn(8), at], keywords=False)
+    for _ in Case(None, forward, None, None, None).shifted(chosen, 3):
+        assert at.tolist() == [0, 0, 0]

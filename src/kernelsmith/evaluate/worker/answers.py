@@ -12,7 +12,8 @@ from kernelsmith.evaluate.worker.closeness import close
 from kernelsmith.evaluate.worker.inputs import InputSet
 from kernelsmith.evaluate.worker.trees import describe, flatten, paths, unflatten
 
-_BLOCK = 1 << 26
+_BLOCK = 1 << 24
+"""Elements whose noise is drawn at once: 128 MiB of it."""
 
 
 @dataclass(slots=True)
@@ -137,14 +138,18 @@ class Case:
         eager = self.run(chosen, chosen.leaves, double=False)
         written = self._written(chosen, eager)
         exact, is_exact = self.exactly(chosen, eager)
-        doubtful = any(not leaf.is_floating_point() for leaf in eager.leaves)
-        nudged = []
-        if doubtful and is_exact:
-            nudged = self._nudged(chosen, nudges, ulps=16)
+        for i, same in enumerate(eager.inputs):
+            if i not in written:
+                exact.inputs[i] = same  # copies in float64 take memory, too
+        discrete = [i for i, leaf in enumerate(eager.leaves) if not leaf.is_floating_point()]
+        nudged: dict[int, list[torch.Tensor]] = {i: [] for i in discrete}
+        if discrete and is_exact:
+            for leaves in self._nudged(chosen, nudges, ulps=16):
+                for i in discrete:
+                    nudged[i].append(leaves[i])
         names = paths(eager.tree, "out")
         outputs = [
-            Output(names[i], leaf, exact.leaves[i],
-                   [leaves[i] for leaves in nudged if not leaf.is_floating_point()],
+            Output(names[i], leaf, exact.leaves[i], nudged.get(i, []),
                    aliases=eager.aliases[i], kept=eager.kept[i])
             for i, leaf in enumerate(eager.leaves)
         ]  # fmt: skip
@@ -173,8 +178,11 @@ class Case:
                 written.append(i)
         return written
 
-    def shifted(self, chosen: InputSet, runs: int) -> list[list[torch.Tensor]]:
-        """Outputs in float64 on inputs that carry 18 bits: how much the task magnifies rounding."""
+    def shifted(self, chosen: InputSet, runs: int) -> Iterator[list[torch.Tensor]]:
+        """Outputs in float64 on inputs that carry 18 bits: how much the task magnifies rounding.
+
+        One run after the other: all at once they take eight times the memory of eager's outputs.
+        """
         return self._nudged(chosen, runs, ulps=32)
 
     def differs(self, chosen: InputSet) -> bool:
@@ -207,10 +215,14 @@ class Case:
         value = self._statistic(outputs)
         return torch.as_tensor(value, dtype=torch.float64).flatten()
 
-    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> list[list[torch.Tensor]]:
-        with double_by_default():
-            return [self.run(chosen, _nudge(chosen.leaves, seed, ulps), double=True).leaves
-                    for seed in range(runs)]  # fmt: skip
+    def _nudged(self, chosen: InputSet, runs: int, *, ulps: float) -> Iterator[list[torch.Tensor]]:
+        for seed in range(runs):
+            with double_by_default():
+                leaves = _nudge(chosen.leaves, seed, ulps)
+                found = self.run(chosen, leaves, double=True, copies=True).leaves
+            del leaves
+            yield found
+            del found  # before the next one is there
 
     def exactly(self, chosen: InputSet, eager: Run) -> tuple[Run, bool]:
         """The same in float64, and whether that could be had."""
@@ -335,11 +347,11 @@ def double_by_default() -> Iterator[None]:
 
 
 def _nudge(leaves: list[torch.Tensor], seed: int, ulps: float) -> list[torch.Tensor]:
-    """Move floating inputs by about what rounding in a different order would."""
+    """Copies, floating ones moved by about what rounding in a different order would."""
     moved = []
     for index, leaf in enumerate(leaves):
         if not leaf.is_floating_point():
-            moved.append(leaf)
+            moved.append(_copy(leaf))
             continue
         step = ulps * torch.finfo(leaf.dtype).eps
         generator = torch.Generator(leaf.device).manual_seed(1000 * seed + index)

@@ -142,7 +142,7 @@ class Reference:
     def shifted(self, message: Message, _: list[int]) -> Message:
         """Run the reference in float64 on slightly different inputs."""
         chosen = self._set(int(str(message["id"])))
-        found = self._case.shifted(chosen, int(str(message["runs"])))
+        found = [*self._case.shifted(chosen, int(str(message["runs"])))]
         self._kept.append(found)
         return {"runs": [[describe(leaf) for leaf in run] for run in found]}
 

@@ -223,24 +223,22 @@ class DeviceReference(Reference):
     def magnified(self, message: Message, _: list[int]) -> Message:
         """How far off outputs are in float64 on inputs that carry 18 bits: the worst run."""
         which = int(str(message["id"]))
+        outputs = self._answer(which).outputs
+        errors = [0.0] * len(outputs)
         try:
-            runs = self._case.shifted(self._set(which), int(str(message["runs"])))
+            for run in self._case.shifted(self._set(which), int(str(message["runs"]))):
+                for position, output in enumerate(outputs):
+                    if output.eager.is_floating_point():
+                        seen = compare.distance(
+                            run[position], output.exact, output.eager,
+                            atol=math.inf, rtol=0.0, allowed=math.inf,
+                        )  # fmt: skip
+                        errors[position] = max(errors[position], seen.error)
+                del run  # before the next one is there
         except torch.OutOfMemoryError:
             if self.case.crowded:
                 raise  # alone there may be room; without it, a right answer may seem wrong
-            runs = []
-        wanted = self._answer(which)
-        errors = []
-        for position, output in enumerate(wanted.outputs):
-            if not output.eager.is_floating_point():
-                errors.append(0.0)
-                continue
-            seen = [
-                compare.distance(run[position], output.exact, output.eager,
-                                 atol=math.inf, rtol=0.0, allowed=math.inf).error
-                for run in runs
-            ]  # fmt: skip
-            errors.append(max(seen, default=0.0))
+            errors = [0.0] * len(outputs)
         return {"errors": errors}
 
     def reduce(self, message: Message, _: list[int]) -> Message:
