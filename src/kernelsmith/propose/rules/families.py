@@ -136,7 +136,8 @@ class Begun:
     def joined(self, task: Task, backend: str, device: Device | None = None) -> Families:
         """These families and those that are read from the source, best expectation first."""
         written = _best_of(templates_only(task, backend, device))
-        own = any(_multiplies(each) for each in self.families.members)
+        # Where the compiler has nothing but a convolution, it copies both ways around the product.
+        own = any(_multiplies(each) and not _waits(each) for each in self.families.members)
         if own:
             # What fuses a little behind a library's product is called a decoy, and rightly so; and
             # what the compiler's family multiplies by itself, it multiplies by the same kernels,
