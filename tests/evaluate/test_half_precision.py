@@ -6,7 +6,8 @@ from kernelsmith.domain.evaluation import Kernel, Verdict
 from kernelsmith.domain.task import Task
 from kernelsmith.evaluate.backends.cpu import CpuBackend
 from kernelsmith.evaluate.failure import ProgramFailed
-from kernelsmith.evaluate.harness import Judge, _Findings
+from kernelsmith.evaluate.findings import Findings
+from kernelsmith.evaluate.harness import Judge
 from kernelsmith.evaluate.outcome import Worst
 from kernelsmith.testing import QUICK
 
@@ -55,7 +56,7 @@ def judged(judge, *, error, precision, own=True, path="out", variant="plain"):
     worst = Worst(error=error, budget=0.1, eager_error=0.01, path=path, variant=variant)
     kernel = Kernel(name="k", own=own, launches=1, share=1.0, precision=precision)
     (workload,) = judge._task.workloads
-    judge._judge_precision((kernel,), _Findings(coarse=[(workload, worst)]))
+    judge._judge_precision((kernel,), Findings(coarse=[(workload, worst)]))
 
 
 def test_an_error_of_half_precision_is_refused_where_halves_are_in_the_kernel(judge_of):

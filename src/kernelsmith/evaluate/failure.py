@@ -25,6 +25,21 @@ class ProgramFailed(Exception):
         super().__init__(message)
         self.verdict, self.message = verdict, message
 
+    def said(self, message: str) -> "ProgramFailed":
+        """The same failure in more words."""
+        return ProgramFailed(self.verdict, message)
+
+
+class TooFarOff(ProgramFailed):
+    """An output of the right form is further off than eager's own error allows."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Verdict.WRONG, message)
+
+    def said(self, message: str) -> "TooFarOff":
+        """The same failure in more words."""
+        return TooFarOff(message)
+
 
 class ReferenceBroken(EvaluationLost):
     """What it was asked left the reference's process unusable; opened again, it is asked less."""

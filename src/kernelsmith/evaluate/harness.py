@@ -3,25 +3,23 @@
 import random
 import re
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
 
 from kernelsmith import __version__
 from kernelsmith.domain.candidate import Candidate
 from kernelsmith.domain.evaluation import (
-    Accuracy,
-    Coverage,
     Evaluation,
     Kernel,
     Label,
     LabelName,
-    Roofline,
     Verdict,
 )
 from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.domain.timing import Timing
 from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
-from kernelsmith.evaluate.failure import ProgramFailed, lacks_memory
+from kernelsmith.evaluate.eager import EagerElsewhere
+from kernelsmith.evaluate.failure import ProgramFailed, TooFarOff, lacks_memory
+from kernelsmith.evaluate.findings import Findings
 from kernelsmith.evaluate.guards.opcodes import below_float32
 from kernelsmith.evaluate.guards.policy import Trivial, Violation, judge_coverage
 from kernelsmith.evaluate.guards.static import FindingKind, inspect_source
@@ -29,7 +27,6 @@ from kernelsmith.evaluate.lanes import Lanes
 from kernelsmith.evaluate.measure import Measurement, Stopwatch
 from kernelsmith.evaluate.outcome import Trial, Worst
 from kernelsmith.evaluate.settings import Settings
-from kernelsmith.evaluate.spent import Spent
 from kernelsmith.evaluate.tensors import EPSILON
 from kernelsmith.evaluate.trials import (
     check,
@@ -45,40 +42,8 @@ from kernelsmith.evaluate.watch import Watched
 _ALGEBRA = re.compile(r"^# algebra: (\S.*)$", re.MULTILINE)
 _FLOAT32_CLASS = 512 * EPSILON["float32"]
 """Errors above this are no rounding of float32; those of TF32 and half precision are."""
-JUDGE = f"{__version__}/10"
+JUDGE = f"{__version__}/11"
 """Raised whenever the same candidate could get another verdict or another number."""
-
-
-@dataclass(slots=True)
-class _Findings:
-    """What is known so far; becomes an evaluation whatever happens next."""
-
-    labels: dict[LabelName, str] = field(default_factory=dict)
-    accuracy: list[Accuracy] = field(default_factory=list)
-    coverage: Coverage | None = None
-    output: str = ""
-    is_float32: bool = False
-    """Whether inputs, weights and outputs of the workload at hand are, and nothing less will do."""
-    coarse: list[tuple[Workload, Worst]] = field(default_factory=list)
-    """Errors in such workloads that are no rounding of float32."""
-    kernels: tuple[Kernel, ...] = ()
-    rooflines: list[Roofline] = field(default_factory=list)
-    log: tuple[tuple[str, str], ...] = ()
-    short: str = ""
-    """What was short of memory beside others, so that all was done again."""
-    spent: Spent = field(default_factory=Spent)
-
-    def add(self, measured: Measurement) -> None:
-        """Take over what the clock said besides times."""
-        if measured.noisy:
-            self.labels[LabelName.NOISY] = measured.noisy
-        if measured.no_graph:
-            self.labels[LabelName.NO_GRAPH] = measured.no_graph
-        if measured.throttled:
-            self.labels[LabelName.THROTTLED] = measured.throttled
-        self.kernels = measured.kernels or self.kernels
-        self.log = measured.log or self.log
-        self.rooflines += [measured.roofline] if measured.roofline is not None else []
 
 
 class Judge:
@@ -94,6 +59,9 @@ class Judge:
         self._secrets = random.SystemRandom()
         self._oracle: Oracle = backend.oracle(task) if oracle is None else oracle
         self._degenerate: dict[str, list[str]] = {}
+        self._elsewhere = EagerElsewhere()
+        self._at = task.workloads[0]
+        """The workload that is checked or timed."""
         self._lanes = Lanes(backend, self._oracle, task, self._settings)
 
     def hand_over(self) -> Oracle:
@@ -117,14 +85,14 @@ class Judge:
             UsageError: The task itself cannot be judged.
             EvaluationLost: Our machinery failed; judge again.
         """
-        findings = _Findings()
+        findings = Findings()
         timing: Timing | None = None
         verdict, message = Verdict.PASSED, ""
         try:
             self._guard(candidate)
             if baseline is not None:
                 self._guard(baseline)
-            timing = self._through(candidate, baseline, findings)
+            timing = self._timed(candidate, baseline, findings)
             self._sanitize(candidate, findings)
             self._profile(candidate, findings)
         except ProgramFailed as failed:
@@ -165,8 +133,34 @@ class Judge:
             verdict = Verdict.REFUSED if refused else Verdict.BUILD_FAILED
             raise ProgramFailed(verdict, finding.message)
 
+    def _timed(
+        self, candidate: Candidate, baseline: Candidate | None, findings: Findings
+    ) -> Timing | None:
+        """Check and time; too far off is who is further off than eager in any process of it."""
+        try:
+            return self._through(candidate, baseline, findings)
+        except TooFarOff as failed:
+            if self._elsewhere.is_known(self._at) or not self._eager_is_off_elsewhere(findings):
+                raise
+            findings.log = (*findings.log, ("eager elsewhere", failed.message[:400]))
+        findings.begin_anew()
+        return self._through(candidate, baseline, findings)
+
+    def _eager_is_off_elsewhere(self, findings: Findings) -> bool:
+        """Whether eager's own process, as it is timed, computes in another way than is trusted."""
+        if self._task.baseline is not None or not findings.is_float32:
+            return False
+        opened = self._lanes.opener_of_baseline(None)
+        try:
+            with ExitStack() as stay:
+                self._enter(stay, findings)
+                with self._checking(), findings.spent.on("eager"):
+                    return self._elsewhere.look(self._oracle, self._at, self._draw, opened)
+        except UsageError:  # there is no room to look: the verdict stands
+            return False
+
     def _through(
-        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
+        self, candidate: Candidate, baseline: Candidate | None, findings: Findings
     ) -> Timing | None:
         """Check and time; where memory was short beside others, with more of it or without them."""
         alone = bool(getattr(self._oracle, "is_short", False))
@@ -198,10 +192,7 @@ class Judge:
                 findings.short = f"{asked}{failed}"[:400]
             widen = getattr(self._oracle, "widen", None)
             alone = widen is None or not widen()
-            findings.labels.clear()
-            findings.accuracy.clear()
-            findings.coarse.clear()
-            findings.rooflines.clear()
+            findings.begin_anew()
 
     def _narrow_after(self, whose: set[type[Exception]]) -> None:
         """Where nobody but the candidate was short of memory, the next one has the usual rooms."""
@@ -209,7 +200,7 @@ class Judge:
         if whose == {ProgramFailed} and narrow is not None:
             narrow()
 
-    def _enter(self, stay: ExitStack, findings: _Findings, *, alone: bool = False) -> bool:
+    def _enter(self, stay: ExitStack, findings: Findings, *, alone: bool = False) -> bool:
         """Have room on the device; a backend may know how many can at a time."""
         staying = getattr(self._backend, "staying", None)
         if staying is None:
@@ -220,7 +211,7 @@ class Judge:
             return bool(stay.enter_context(room))
 
     def _checked_and_timed(
-        self, candidate: Candidate, baseline: Candidate | None, findings: _Findings
+        self, candidate: Candidate, baseline: Candidate | None, findings: Findings
     ) -> Timing | None:
         task = self._task
         with self._checking():
@@ -239,13 +230,14 @@ class Judge:
         for workload in task.workloads:
             if workload.held_out:
                 continue
+            self._at = workload
             with findings.spent.on("time"):
                 stopwatch = clock(
                     self._backend, self._oracle, task, workload,
                     open_baseline=self._lanes.opener_of_baseline(baseline),
                     open_candidate=lambda setup: self._lanes.to_time(candidate, setup),
                     settings=self._settings, draw=self._draw, rng=self._secrets, watched=watched,
-                    **self._lanes.keeping,
+                    elsewhere=self._elsewhere.errors(workload), **self._lanes.keeping,
                 )  # fmt: skip
                 measured = stopwatch.measure()
             timings.append(measured.timing)
@@ -267,7 +259,7 @@ class Judge:
         checking = getattr(self._backend, "checking", None)
         return self._backend.shared() if checking is None else checking(self._oracle)
 
-    def _sanitize(self, candidate: Candidate, findings: _Findings) -> None:
+    def _sanitize(self, candidate: Candidate, findings: Findings) -> None:
         """Run a pass once more where its memory accesses are watched; a finding is no verdict."""
         examine = getattr(self._backend, "examined", None)
         if not self._settings.sanitize or examine is None:
@@ -279,7 +271,7 @@ class Judge:
                     findings.labels.pop(LabelName.ROBUST, None)
                     findings.labels[LabelName.FRAGILE] = f"{tool}: {said}"[:1000]
 
-    def _profile(self, candidate: Candidate, findings: _Findings) -> None:
+    def _profile(self, candidate: Candidate, findings: Findings) -> None:
         """Read the device's counters, for the next proposer; no verdict rests on them."""
         look = getattr(self._backend, "profiled", None)
         if not self._settings.sanitize or look is None:
@@ -288,8 +280,8 @@ class Judge:
             for each in look(self._task, candidate):
                 findings.log = (*findings.log, (f"ncu {each.kernel[:80]}", str(each)))
 
-    def _check(self, candidate: Candidate, workload: Workload, findings: _Findings) -> None:
-        task = self._task
+    def _check(self, candidate: Candidate, workload: Workload, findings: Findings) -> None:
+        task, self._at = self._task, workload
         with findings.spent.on("reference"):
             setup = self._oracle.workload(workload, self._draw())
             trials = draw_trials(self._oracle, task, self._settings, self._draw)
@@ -308,6 +300,7 @@ class Judge:
                     found, worst = check(
                         lane, self._oracle, task, workload, trials,
                         state=setup.state, draw=self._draw, rng=self._secrets,
+                        elsewhere=self._elsewhere.errors(workload),
                     )  # fmt: skip
                     if findings.is_float32 and worst.error > _FLOAT32_CLASS:
                         findings.coarse.append((workload, worst))
@@ -330,7 +323,7 @@ class Judge:
             self._oracle.release()
 
     def _label(
-        self, workload: Workload, setup: Setup, trials: list[Trial], findings: _Findings
+        self, workload: Workload, setup: Setup, trials: list[Trial], findings: Findings
     ) -> None:
         task = self._task
         if workload.name not in self._degenerate:
@@ -353,7 +346,7 @@ class Judge:
             if EPSILON[task.compute_dtype] > widest:
                 findings.labels[LabelName.LOW_PRECISION] = f"may compute in {task.compute_dtype}"
 
-    def _robust(self, lane: Lane, findings: _Findings) -> None:
+    def _robust(self, lane: Lane, findings: Findings) -> None:
         """Try what callers do later, in the process that has passed."""
         failure = robustness(lane, self._oracle, self._task, self._draw)
         if failure is None:
@@ -369,7 +362,7 @@ class Judge:
                 "torch._inductor was loaded: torch.compile in disguise is not a kernel",
             )
 
-    def _judge_coverage(self, watched: Watched, findings: _Findings) -> None:
+    def _judge_coverage(self, watched: Watched, findings: Findings) -> None:
         findings.coverage = watched.coverage
         if self._task.library is Library.ANY:
             return
@@ -386,7 +379,7 @@ class Judge:
         if isinstance(said, Trivial):
             findings.labels[LabelName.TRIVIAL] = said.reason
 
-    def _judge_precision(self, kernels: tuple[Kernel, ...], findings: _Findings) -> None:
+    def _judge_precision(self, kernels: tuple[Kernel, ...], findings: Findings) -> None:
         """Half precision inside a float32 task, hidden in a budget that TF32 has made wide.
 
         Opcodes alone prove nothing: a float32 product split into parts of half precision is as
@@ -422,7 +415,7 @@ class Judge:
             finally:
                 self._oracle.release()
 
-    def _judge_device(self, measured: Measurement, findings: _Findings) -> None:
+    def _judge_device(self, measured: Measurement, findings: Findings) -> None:
         """Hold what ran on the device against what the task allows, kernel by kernel."""
         findings.coverage = measured.coverage
         if self._task.library is Library.ANY:

@@ -3,10 +3,11 @@
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from types import MappingProxyType
 
 import numpy as np
 
@@ -107,12 +108,15 @@ class Stopwatch:
         self, backend: Backend, oracle: Oracle, task: Task, workload: Workload, *,
         open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
         rng: random.Random, watched: Watched,
+        elsewhere: Mapping[str, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self._backend, self._oracle, self._task, self._workload = backend, oracle, task, workload
         self._open_baseline, self._open_candidate = open_baseline, open_candidate
         self._settings, self._draw, self._rng = settings, draw, rng
         self._watched = watched
-        self._spot_check = SpotCheck(oracle, task, checks=settings.spot_checks, rng=rng)
+        self._spot_check = SpotCheck(
+            oracle, task, checks=settings.spot_checks, rng=rng, elsewhere=elsewhere
+        )
         self._launches = 0
         self._most_launches = 0
         self._lead = 0

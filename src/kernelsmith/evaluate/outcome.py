@@ -12,7 +12,7 @@ from kernelsmith.evaluate.checks.answer import Answer, Budget, Kind, Measured, M
 from kernelsmith.evaluate.checks.norm import distance
 from kernelsmith.evaluate.checks.output import check_output, eager_error
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.failure import ProgramFailed, TooFarOff
 from kernelsmith.evaluate.tensors import EPSILON, Spec, Tensor
 from kernelsmith.evaluate.values import Answers, Expected, Found, InputSet, Launches
 
@@ -139,6 +139,8 @@ class Examiner:
         if isinstance(said, Mismatch) and said.kind is Kind.ERROR and position is not None:
             budget = self._wider(budget, answer, trial, position)
             said = self._held(found, answer, trial, budget)
+        if isinstance(said, Mismatch) and said.kind is Kind.ERROR:
+            raise TooFarOff(f"{said.message}{where}")
         if isinstance(said, Mismatch):
             raise _wrong(f"{said.message}{where}")
         return Worst(

@@ -1,7 +1,8 @@
 """Outputs of timed launches, compared at places chosen only after the launches."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,10 +26,14 @@ _RANDOM_CHECKS = 12
 class SpotCheck:
     """Knows one workload's reference well enough to check any launch of any batch."""
 
-    def __init__(self, oracle: Oracle, task: Task, *, checks: int, rng: random.Random) -> None:
+    def __init__(
+        self, oracle: Oracle, task: Task, *, checks: int, rng: random.Random,
+        elsewhere: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """``elsewhere`` is how far off eager is, by output, in processes like the candidate's."""
         self._oracle, self._task = oracle, task
         self._checks, self._rng = checks, rng
-        self._eager: dict[str, float] = {}
+        self._eager = dict(elsewhere)
         self._rows: list[tuple[Float64, Float64]] = []
         self.is_random = False
         self.is_stateful = False
@@ -73,10 +78,9 @@ class SpotCheck:
             try:
                 examiner.examine(lane, launches, index=index, slot=slot, trial=trial)
             except ProgramFailed as failed:
-                raise ProgramFailed(
-                    failed.verdict,
+                raise failed.said(
                     f"right when checked, wrong in launch {index} of {len(order)} of a timed "
-                    f"batch: {failed.message}",
+                    f"batch: {failed.message}"
                 ) from failed
 
     def _compare_distributions(

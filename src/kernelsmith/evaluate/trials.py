@@ -1,7 +1,7 @@
 """Is it right? Fresh inputs from secret seeds, through the same path that is timed later."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -76,14 +76,16 @@ def refuse_random(oracle: Oracle, task: Task, trial: Trial) -> bool:
 
 def check(
     lane: Lane, oracle: Oracle, task: Task, workload: Workload, trials: list[Trial], *,
-    state: State, draw: Draw, rng: random.Random,
+    state: State, draw: Draw, rng: random.Random, elsewhere: Mapping[str, float],
 ) -> tuple[Accuracy, Worst]:  # fmt: skip
     """Run every trial on a loaded lane and hold it against the answers.
+
+    ``elsewhere`` is how far off eager is, by output, in processes like the candidate's.
 
     Raises:
         ProgramFailed: Something is wrong.
     """
-    eager: dict[str, float] = {}
+    eager = dict(elsewhere)
     examiner = Examiner(task, trials, eager=eager, shifted=oracle.shifted)
     again = replace(trials[0], inputs=trials[0].inputs)  # the same inputs twice: races show
     order = [*trials, again]
@@ -105,10 +107,9 @@ def check(
                 )
                 worst = worst.or_else(_together(lane, examiner, renewed))
         except ProgramFailed as failed:
-            raise ProgramFailed(
-                failed.verdict,
+            raise failed.said(
                 f"{failed.message} (after the weights were changed in place: nothing derived from "
-                "them may be kept, unless the task says weights: static)",
+                "them may be kept, unless the task says weights: static)"
             ) from failed
     accuracy = Accuracy(
         workload=workload.name, error=worst.error, budget=worst.budget,

@@ -48,6 +48,10 @@ class Ruler(Protocol):
         """Numbers of one comparison."""
         ...
 
+    def error(self, place: Placed) -> float:
+        """How far off, whatever is allowed."""
+        ...
+
     def eager_excess(self, tolerance: Tolerance) -> float:
         """By how much eager itself leaves the tolerance."""
         ...

@@ -9,7 +9,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernelsmith.domain.task import Task, Weights
@@ -38,11 +38,11 @@ class Batches:
 
     def __init__(
         self, backend: "CudaBackend", oracle: DeviceOracle, task: Task, *, settings: Settings,
-        draw: Draw, rng: random.Random,
+        draw: Draw, rng: random.Random, elsewhere: Mapping[str, float],
     ) -> None:  # fmt: skip
         self._backend, self._oracle, self._task = backend, oracle, task
         self._settings, self._gpu, self._draw, self._rng = settings, settings.gpu, draw, rng
-        self._spot_check = SpotCheck(oracle, task, checks=1, rng=rng)
+        self._spot_check = SpotCheck(oracle, task, checks=1, rng=rng, elsewhere=elsewhere)
         self._evidence = Evidence()
         self._count: int | None = None
         """Launches of a batch, once known."""

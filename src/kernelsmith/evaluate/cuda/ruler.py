@@ -1,5 +1,6 @@
 """Measures a candidate's tensors against one answer, in the trusted process that holds it."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from kernelsmith.evaluate.cuda.answer import Placed, Seen
 if TYPE_CHECKING:
     from kernelsmith.evaluate.cuda.oracle import DeviceOracle
 
+_ANYTHING = 1e30
 _SHOWN = 1 << 22
 """Elements up to which a wrong output is copied to the host, where the hints are found."""
 
@@ -44,6 +46,11 @@ class DeviceRuler:
             error=float(said["off"]), strangers=int(said["strangers"]),
             excess=float(said["excess"]),
         )  # fmt: skip
+
+    def error(self, place: Placed) -> float:
+        """How far off, whatever is allowed."""
+        seen = self.measure(place, allowed=_ANYTHING, tolerance=Tolerance())
+        return seen.error if math.isfinite(seen.error) else 0.0
 
     def eager_excess(self, tolerance: Tolerance) -> float:
         """By how much eager itself leaves the tolerance."""

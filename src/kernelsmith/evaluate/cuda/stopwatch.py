@@ -2,8 +2,9 @@
 
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -59,12 +60,14 @@ class DeviceStopwatch(Batches):
         self, backend: Backend, oracle: Oracle, task: Task, workload: Workload, *,
         open_baseline: OpenLane, open_candidate: OpenLane, settings: Settings, draw: Draw,
         rng: random.Random, watched: Watched, keep_baseline: Callable[[DeviceLane], bool] = _not,
+        elsewhere: Mapping[str, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         """``keep_baseline`` takes a baseline's process over after a pair, or says that it won't."""
         assert isinstance(oracle, DeviceOracle)
         super().__init__(
-            cast("CudaBackend", backend), oracle, task, settings=settings, draw=draw, rng=rng
-        )
+            cast("CudaBackend", backend), oracle, task, settings=settings, draw=draw, rng=rng,
+            elsewhere=elsewhere,
+        )  # fmt: skip
         self._workload = workload
         self._open_baseline, self._open_candidate = open_baseline, open_candidate
         self._watched, self._keep_baseline = watched, keep_baseline
