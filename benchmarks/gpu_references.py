@@ -8,6 +8,7 @@ whose recipe promises something added; those left out are recorded with the reas
 
 import ast
 import importlib.util
+import json
 import re
 import statistics
 from collections import Counter
@@ -103,6 +104,13 @@ def jobs(tasks: dict[str, Path], judge: RemoteJudge, ledger: Ledger) -> list[Job
     return [job_of(name, path) for _, name, path in sorted(ordered, key=lambda each: each[:2])]
 
 
+def passed_beside(rules: Path) -> set[str]:
+    """Tasks whose reference was judged against itself while the rules were, and passed."""
+    records = json.loads(rules.read_text())["records"]
+    found = {name: each.get("reference") or {} for name, each in records.items()}
+    return {name for name, each in found.items() if each.get("said") == "passed"}
+
+
 def contains_one(record: Record) -> bool:
     return bool(record["low"] <= 1.0 <= record["high"])
 
@@ -166,13 +174,20 @@ def main() -> None:
     )
     parser.add_argument("--effort", default="usual", help="how thorough (usual)")
     parser.add_argument("--only", nargs="+", metavar="LEVEL/N", help="these, e.g. level1/14")
+    parser.add_argument(
+        "--passed-in", type=Path, metavar="FILE",
+        help="all whose reference has not passed in this file of benchmarks.rules --reference",
+    )  # fmt: skip
     args = parser.parse_args()
-    counts = [100, 100, 50] if args.only else args.count
+    counts = [100, 100, 50] if args.only or args.passed_in else args.count
     tasks, left_out = chosen(args.kernelbench, counts)
-    if args.only:
-        tasks = {name: tasks[name] for name in args.only}
     if not tasks:
         parser.error("--kernelbench holds no KernelBench/level1, level2 and level3")
+    if args.only:
+        tasks = {name: tasks[name] for name in args.only}
+    if args.passed_in:
+        passed = passed_beside(args.passed_in)
+        tasks = {name: path for name, path in tasks.items() if name not in passed}
     ledger = Ledger("gpu_references", args, summarise)
     ledger.note(left_out=left_out, kernelbench=checkout_commit(args.kernelbench))
     with RemoteJudge(effort=args.effort, backend=args.backend) as judge:

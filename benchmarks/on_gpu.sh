@@ -18,6 +18,7 @@
 #                    captured; benchmarks.rules_bench makes a bench's tables of it, at home. What
 #                    the time cuts short goes on in a later call, see RUNS
 #           both     the same, and what is not captured yet is captured beside it, BESIDE at a time
+#           references eager against itself, one after the other, on whatever has not passed yet
 #           autotune torch.compile's max-autotune beside eager, ten tasks per level
 #           curve    forty evaluations on the same ten; a task ends after sixteen in a row without a
 #                    new best, or at 95 % of what the device can do. What the time cuts short goes on
@@ -84,13 +85,15 @@ archive() {
   [ $? -le 1 ] && mv "$STATE/packed.$BASHPID" "$OUT/$file"
 }
 
-# At most eight files come back from OUT: three of results, the log, and these.
+# At most eight files come back from OUT: four of results, the log, and these.
 pack() {
   archive J runs.tar.xz runs
   archive "" captured.tar usual.zip curve.zip
 }
 
-keep() { cp "$STATE"/rules-*-h200.json "$STATE"/rules-h200.json "$STATE/log.txt" "$OUT/" 2>/dev/null; }
+keep() {
+  cp "$STATE"/rules-*-h200.json "$STATE"/{rules,references}-h200.json "$STATE/log.txt" "$OUT/" 2>/dev/null
+}
 
 # rules NAME SECONDS options...
 rules() {
@@ -158,6 +161,11 @@ CHECK
         --judges "$JUDGES" --evaluations "$EVALUATIONS" --again "$AGAIN" \
         --reference --referred "$STATE/references-h200.json" ${rooms[@]+"${rooms[@]}"} \
         --limit-s 400 --sources "$STATE/sources" --runs "$STATE/runs/usual" --phase $phase ;;
+    references)
+      timeout -s INT -k 20 "$((seconds + 30))" "$PYTHON" -m benchmarks.gpu_references \
+        --backend "$BACKEND" --kernelbench "$KERNELBENCH" --commit "$COMMIT" --effort glance \
+        --budget-s "$seconds" --passed-in "$STATE/rules-h200.json" \
+        --out "$STATE/references-h200.json" 2>&1 | tee -a "$STATE/log.txt" ;;
     autotune)
       local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
       rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase capture

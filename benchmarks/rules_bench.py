@@ -48,6 +48,38 @@ def records_of(body: Said, entries: dict[str, Entry | Absent]) -> Iterator[Recor
             yield from _of_task(said, entry, device)
 
 
+def joined(body: Said, others: list[Said]) -> Said:
+    """A results file with what others have of the same tasks and it has not.
+
+    Columns of ``torch.compile`` in other modes, and references that were judged by themselves
+    (``benchmarks.gpu_references``): each is a ratio over eager in its own run.
+
+    Raises:
+        ValueError: They are of another device, or of other versions.
+    """
+    records = {key: dict(each) for key, each in body["records"].items()}
+    for other in others:
+        theirs, ours = _named(other["device"]), _named(body["device"])
+        if theirs != ours:
+            raise ValueError(f"{other['benchmark']} is of {theirs}, not of {ours}")
+        for key, each in other["records"].items():
+            mine = records.get(key)
+            if mine is None:
+                continue
+            if "compile" in each:
+                mine["compile"] = each["compile"] | mine["compile"]
+                mine.setdefault("reference", each.get("reference"))
+            elif not mine.get("reference"):
+                mine["reference"] = each
+    return body | {"records": records}
+
+
+def _named(device: Said) -> str:
+    """The device and what a ratio depends on; a machine's own kernel is not among that."""
+    known = device["versions"].items()
+    return ", ".join([device["name"], *(f"{n} {v}" for n, v in known if n != "kernel")])
+
+
 def _of_task(said: Said, entry: Entry, device: Device) -> Iterator[Record | Missing]:
     columns = {"rules": said if said["steps"] or "said" in said else None}
     columns |= {OURS[mode]: column for mode, column in said["compile"].items()}
@@ -137,7 +169,9 @@ def _beside(column: Said) -> tuple[Beside, ...]:
     if ratio is None:
         return (Beside(baseline="eager", trouble="nothing is timed on this machine"),)
     call = _ratio(column.get("call") or {})
-    return (Beside(baseline="eager", device=ratio, call=call, tests=column.get("pairs", 0)),)
+    pairs = column.get("pairs", 0)  # references list them
+    tests = pairs if isinstance(pairs, int) else len(pairs)
+    return (Beside(baseline="eager", device=ratio, call=call, tests=tests),)
 
 
 def _ratio(said: Said) -> Ratio | None:
@@ -160,6 +194,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("results", type=Path, help="what benchmarks.rules wrote")
+    parser.add_argument(
+        "--join", type=Path, nargs="+", default=[], metavar="FILE",
+        help="take what is missing from these: other modes of torch.compile, references",
+    )  # fmt: skip
     parser.add_argument("--suite", required=True, metavar="SUITE", help="kernelbench:PATH, builtin")
     parser.add_argument("--levels", default="1,2,3", help="of KernelBench (1,2,3)")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
@@ -170,6 +208,12 @@ def main() -> None:
         suite = open_suite(args.suite)
     except UsageError as error:
         parser.error(str(error))
+    try:
+        body = joined(
+            json.loads(args.results.read_text()), [json.loads(e.read_text()) for e in args.join]
+        )
+    except ValueError as error:
+        parser.error(str(error))
     levels = {f"level{each}" for each in args.levels.split(",")}
     entries = {
         key: each
@@ -177,7 +221,7 @@ def main() -> None:
         if (key := each.id.partition("/")[2]).partition("/")[0] in levels or "/" not in key
     }
     with ledger.Ledger(args.out / ledger.RECORDS) as made:
-        made.append(*records_of(json.loads(args.results.read_text()), entries))
+        made.append(*records_of(body, entries))
     write(ledger.read(args.out), args.out)
     say(f"wrote {args.out}; kernelsmith bench show {args.out}")
 

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.rules_bench import records_of
+import pytest
+from benchmarks.rules_bench import joined, records_of
 from benchmarks.rules_numbers import references
 
 from kernelsmith.bench.ledger import read
@@ -75,6 +76,38 @@ def test_a_compiler_that_was_a_baseline_only_has_no_verdict():
     assert set(made) == {("rules", "1")}
     assert "nobody looked" in missing["compile", "1"]
     assert "no sandbox" in missing["max-autotune", "1"]
+
+
+def test_what_other_files_have_of_the_same_tasks_is_joined_and_replaces_nothing():
+    column = {"how": "entrant", "message": "", **a_ratio(1.5), "pairs": 3}
+    records = {
+        "level1/1": a_record(1.2, compile={"default": column}, reference=a_ratio(1.01)),
+        "level1/2": a_record(1.1, compile={"default": column}),
+    }
+    other = {"default": column | a_ratio(9.0), "max-autotune": column | a_ratio(1.7)}
+    alone = {"task": "1_Some", **a_ratio(0.99), "pairs": [0.98, 1.0], "labels": {"robust": ""}}
+    autotune = {"level1/1": a_record(compile=other), "level1/3": a_record(compile=other)}
+    files = [
+        {"benchmark": "autotune", "device": DEVICE, "records": autotune},
+        {"benchmark": "references", "device": DEVICE,
+         "records": {"level1/1": alone, "level1/2": alone}},
+    ]  # fmt: skip
+    body = joined({"device": DEVICE, "records": records}, files)
+    made, missing = converted(body["records"])
+    assert made["compile", "1"].speedup().value == 1.5
+    assert made["max-autotune", "1"].speedup().value == 1.7
+    assert made["eager", "1"].speedup().value == 1.01
+    assert made["eager", "2"].speedup().value == 0.99
+    assert made["eager", "2"].over().tests == 2
+    assert missing["", "3"] == "not measured yet"
+    assert "max-autotune" not in records["level1/1"]["compile"]
+
+
+def test_files_of_another_machine_are_not_joined():
+    newer = DEVICE | {"versions": {"torch": "3", "kernel": "6"}}
+    with pytest.raises(ValueError, match="is of some GPU, torch 3, not of some GPU, torch 2"):
+        joined({"device": DEVICE, "records": {}},
+               [{"benchmark": "autotune", "device": newer, "records": {}}])  # fmt: skip
 
 
 def test_what_is_wrong_is_a_record_without_a_ratio_and_what_was_lost_is_missing():
