@@ -116,6 +116,7 @@ def _fixed(column: Said) -> dict[str, Any]:
     """The fields of an entrant that does not search."""
     verdict = _VERDICTS[column["said"]]
     return {
+        "rules": Rules(effort="glance"),
         "verdict": verdict,
         "message": column.get("message", ""),
         "confirmed": verdict is Verdict.PASSED,
