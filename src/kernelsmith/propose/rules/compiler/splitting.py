@@ -29,8 +29,9 @@ _LANES = 32
 """Rows that lie side by side, for one program."""
 _SHORTEST = 2048
 """Elements of a row's part, at least; of rows that lie side by side, ``_LANES`` times less."""
-_LEAST = 1 << 20
-"""Elements from which a second launch is worth it."""
+_LEAST = 100_000
+"""Elements of one program from which a second launch is worth it: reading half a megabyte takes a
+multiprocessor three times as long as a launch, and short rows are done before."""
 _PLACES = ("argmax_along", "argmin_along")
 _VALUES = ("max_along", "min_along", "tl.sum")
 _DTYPES = {"tl.float32": "float32", "tl.float64": "float64", "tl.int32": "int32",
@@ -141,7 +142,7 @@ def _sizes(kernel: Kernel, read: _Read) -> _Sizes:
     parts = 1
     while 2 * parts * programs <= _PROGRAMS and lanes * length >= 2 * parts * _SHORTEST:
         parts *= 2
-    if programs >= _BUSY or rows * length < _LEAST or parts == 1 or rows * length >= 1 << 31:
+    if programs >= _BUSY or lanes * length < _LEAST or parts == 1 or rows * length >= 1 << 31:
         raise _Whole
     return _Sizes(rows=rows, length=length, parts=parts)
 
