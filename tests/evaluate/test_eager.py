@@ -1,11 +1,15 @@
 """Eager that computes otherwise in the process that is timed: who is as exact as that is right."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernelsmith.domain.candidate import Candidate
-from kernelsmith.domain.evaluation import Verdict
-from kernelsmith.domain.task import Library, Task
+from kernelsmith.domain.evaluation import LabelName, Verdict
+from kernelsmith.domain.task import Library, Task, Workload
+from kernelsmith.errors import EvaluationLost
 from kernelsmith.evaluate.backends.cpu import CpuBackend
+from kernelsmith.evaluate.eager import EagerElsewhere
 from kernelsmith.evaluate.harness import Judge
 from kernelsmith.testing import QUICK
 
@@ -50,9 +54,10 @@ class ModelNew(nn.Module):
 """
 
 
-def a_task(*, coarse):
+def a_task(*, coarse, workloads=("default",)):
     source = SOURCE.replace("COARSE", str(coarse))
-    return Task(name="tanh", source=source, library=Library.ANY)
+    named = tuple(Workload(name=each) for each in workloads)
+    return Task(name="tanh", source=source, library=Library.ANY, workloads=named)
 
 
 def a_candidate(off):
@@ -64,7 +69,7 @@ def judge_of():
     opened, backend = [], CpuBackend()
 
     def judge(**of):
-        opened.append(Judge(backend, a_task(**of), QUICK))
+        opened.append(Judge(backend, a_task(**of), replace(QUICK, robust=True)))
         return opened[-1]
 
     yield judge
@@ -82,6 +87,22 @@ def test_who_is_as_exact_as_the_eager_that_is_timed_is_right_and_the_judge_remem
     second = judge.judge(a_candidate(-5e-4))
     assert second.verdict is Verdict.PASSED, second.message
     assert "eager elsewhere" not in dict(second.device_log), "that is known by now"
+
+
+def test_each_workload_is_looked_at_and_odd_inputs_are_held_to_the_same(judge_of):
+    found = judge_of(coarse=True, workloads=("one", "other")).judge(a_candidate(-4e-4))
+    assert found.verdict is Verdict.PASSED, found.message
+    assert LabelName.FRAGILE not in {each.name for each in found.labels}
+    assert LabelName.ROBUST in {each.name for each in found.labels}
+
+
+def test_a_process_that_ends_while_it_is_asked_leaves_the_verdict_as_it_is(judge_of, monkeypatch):
+    def lost(*_):
+        raise EvaluationLost("the process is gone")
+
+    judge = judge_of(coarse=True)
+    monkeypatch.setattr(EagerElsewhere, "look", lost)
+    assert judge.judge(a_candidate(-4e-4)).verdict is Verdict.WRONG
 
 
 def test_who_is_much_further_off_than_that_stays_wrong(judge_of):

@@ -26,6 +26,8 @@ class Findings:
     log: tuple[tuple[str, str], ...] = ()
     short: str = ""
     """What was short of memory beside others, so that all was done again."""
+    elsewhere: str = ""
+    """In which outputs eager was off otherwise in a process as it is timed."""
     spent: Spent = field(default_factory=Spent)
 
     def begin_anew(self) -> None:

@@ -15,7 +15,7 @@ from kernelsmith.domain.evaluation import (
 )
 from kernelsmith.domain.task import Library, Task, Weights, Workload
 from kernelsmith.domain.timing import Timing
-from kernelsmith.errors import UsageError
+from kernelsmith.errors import EvaluationLost, UsageError
 from kernelsmith.evaluate.backend import Backend, Lane, Oracle
 from kernelsmith.evaluate.eager import EagerElsewhere
 from kernelsmith.evaluate.failure import ProgramFailed, TooFarOff, lacks_memory
@@ -99,6 +99,8 @@ class Judge:
             verdict, message = failed.verdict, failed.message
         if findings.short:
             findings.log = (*findings.log, ("judged again", findings.short))
+        if findings.elsewhere:
+            findings.log = (*findings.log, ("eager elsewhere", findings.elsewhere))
         if asked := getattr(self._oracle, "asked", None):
             findings.log = (*findings.log, ("asked", asked()))
         return Evaluation(
@@ -137,18 +139,18 @@ class Judge:
         self, candidate: Candidate, baseline: Candidate | None, findings: Findings
     ) -> Timing | None:
         """Check and time; too far off is who is further off than eager in any process of it."""
-        try:
-            return self._through(candidate, baseline, findings)
-        except TooFarOff as failed:
-            if self._elsewhere.is_known(self._at) or not self._eager_is_off_elsewhere(findings):
-                raise
-            findings.log = (*findings.log, ("eager elsewhere", failed.message[:400]))
-        findings.begin_anew()
-        return self._through(candidate, baseline, findings)
+        while True:
+            try:
+                return self._through(candidate, baseline, findings)
+            except TooFarOff as failed:  # once a workload: then it is known
+                if self._elsewhere.is_known(self._at) or not self._eager_is_off_elsewhere(findings):
+                    raise
+                findings.elsewhere = failed.message[:400]
+                findings.begin_anew()
 
     def _eager_is_off_elsewhere(self, findings: Findings) -> bool:
         """Whether eager's own process, as it is timed, computes in another way than is trusted."""
-        if self._task.baseline is not None or not findings.is_float32:
+        if self._task.baseline is not None:
             return False
         opened = self._lanes.opener_of_baseline(None)
         try:
@@ -156,7 +158,7 @@ class Judge:
                 self._enter(stay, findings)
                 with self._checking(), findings.spent.on("eager"):
                     return self._elsewhere.look(self._oracle, self._at, self._draw, opened)
-        except UsageError:  # there is no room to look: the verdict stands
+        except (UsageError, EvaluationLost):  # nobody can look: the verdict stands
             return False
 
     def _through(
@@ -348,7 +350,9 @@ class Judge:
 
     def _robust(self, lane: Lane, findings: Findings) -> None:
         """Try what callers do later, in the process that has passed."""
-        failure = robustness(lane, self._oracle, self._task, self._draw)
+        failure = robustness(
+            lane, self._oracle, self._task, self._draw, elsewhere=self._elsewhere.errors(self._at)
+        )
         if failure is None:
             findings.labels[LabelName.ROBUST] = ""
         else:

@@ -242,7 +242,9 @@ def with_scores(inputs: InputSet, answers: Answers) -> Answers:
     return replace(answers, outputs=tuple(outputs))
 
 
-def robustness(lane: Lane, oracle: Oracle, task: Task, draw: Draw) -> str | None:
+def robustness(
+    lane: Lane, oracle: Oracle, task: Task, draw: Draw, *, elsewhere: Mapping[str, float]
+) -> str | None:
     """Try what callers do later; the first failure in words, or nothing."""
     variants = ["strided", "one", "empty"] if task.structure else ["strided", "one", "empty",
                                                                   "extreme"]  # fmt: skip
@@ -251,7 +253,8 @@ def robustness(lane: Lane, oracle: Oracle, task: Task, draw: Draw) -> str | None
         if not trials or not all(trial.answers.is_finite for trial in trials):
             continue
         try:
-            _together(lane, Examiner(task, trials, shifted=oracle.shifted), trials)
+            examiner = Examiner(task, trials, eager=dict(elsewhere), shifted=oracle.shifted)
+            _together(lane, examiner, trials)
         except ProgramFailed as failed:
             return f"{variant} inputs: {failed.verdict}: {failed.message}"
     return None

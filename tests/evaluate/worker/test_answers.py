@@ -199,6 +199,14 @@ def test_where_something_is_is_found_with_one_copy_in_float64_at_a_time(search):
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_runs_that_say_which_places_may_differ_are_there_one_at_a_time():
+    case = Case(None, lambda x: (torch.cat([x] * 8), torch.argmax(x, -1)), None, None, None)
+    x = torch.rand(64, 1 << 14)
+    one, four = (most_of(x, lambda c, n=n: case.answer(c, nudges=n)) for n in (1, 4))
+    assert four < one + 0.5
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_outputs_on_other_inputs_are_there_one_run_at_a_time():
     case = Case(None, lambda x: torch.cat([x] * 8), None, None, None)
     seen = []

@@ -147,6 +147,7 @@ class Case:
             for leaves in self._nudged(chosen, nudges, ulps=16):
                 for i in discrete:
                     nudged[i].append(leaves[i])
+                del leaves  # before the next run is there
         names = paths(eager.tree, "out")
         outputs = [
             Output(names[i], leaf, exact.leaves[i], nudged.get(i, []),

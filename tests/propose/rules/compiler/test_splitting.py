@@ -30,6 +30,10 @@ TASKS = {
     "columns": a_task("return torch.min(x, 0)", inputs="torch.randn(3001, 20)"),
 }
 MANY = a_task("return torch.argmax(x, -1)", inputs="torch.randn(4096, 2048)")
+STORES = a_task(
+    "z = y + 1\nreturn z, torch.argmax(x * z[:, None], 1)", names="x, y",
+    inputs="torch.randn(5, 3001), torch.randn(5)",
+)  # fmt: skip
 VALUES = a_task("return torch.amax(x, -1)", inputs="torch.randn(3, 9001)")
 
 
@@ -38,7 +42,7 @@ def asked():
     """Every call as the compiler writes it for an H200."""
     gpu = facts_of(Device(kind="cuda", name="NVIDIA H200"))
     found = {}
-    for name, task in {**TASKS, "many": MANY, "values": VALUES}.items():
+    for name, task in {**TASKS, "many": MANY, "values": VALUES, "stores": STORES}.items():
         request = Request(source=task.source, workload=task.workloads[0], options=DEFAULT)
         (captured,) = capture_all(task, [request], device="cuda", gpu=gpu)
         assert isinstance(captured, Captured), captured
@@ -96,6 +100,11 @@ def test_a_search_is_two_launches_with_memory_between_them(asked, eager_to_cut, 
 def test_short_searches_and_many_rows_stay_as_they_are(asked):
     assert splitting.split(asked["rows"]) is asked["rows"], "9,001 elements a program"
     assert splitting.split(asked["many"]) is asked["many"], "4,096 rows keep a device busy"
+
+
+def test_what_stores_something_else_before_it_searches_stays_whole(asked, eager_to_cut):
+    assert "tl.store" in asked["stores"].kernels[0].text.partition("for ")[0]
+    assert splitting.split(asked["stores"]) is asked["stores"]
 
 
 def test_values_alone_are_the_compiler_s_to_cut(asked, eager_to_cut):

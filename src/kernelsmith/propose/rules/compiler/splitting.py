@@ -170,9 +170,14 @@ def _read(kernel: Kernel) -> _Read:
         raise _Whole
     place = function.body.index(loop)
     before, after = function.body[:place], function.body[place + 1 :]
-    written = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and _is_stored(n)}
+    if any(isinstance(each, ast.Expr) for each in before):
+        raise _Whole  # it stores what belongs to a row: parts would do so again, or nobody
+    written = set(_stored(loop))
     begins = [each for each in before if written & set(_stored(each))]
     kept = tuple(_carried(each) for each in begins)
+    carried = {each.name for each in kept}
+    if any(len(carried & set(_stored(each))) > 1 for each in loop.body):
+        raise _Whole
     own = ("r0_numel", "xnumel", "xoffset", "xindex")
     rest = [each for each in before if each not in begins and not set(_stored(each)) & set(own)]
     joined = _joined(after, [each.name for each in kept])
@@ -338,8 +343,11 @@ def _masked(node: ast.stmt, names: list[str]) -> ast.stmt:
             continue
         assert isinstance(each, ast.Call)
         given = ast.unparse(each.args[1]) if len(each.args) > 1 else "None"
-        wanted = [name for name in names if name not in given]
-        parts = [*([] if given == "None" else [given]), *wanted]
+        known = {n.id for n in ast.walk(ast.parse(given)) if isinstance(n, ast.Name)}
+        parts = [
+            *([] if given == "None" else [f"({given})"]),
+            *(n for n in names if n not in known),
+        ]
         mask = ast.parse(" & ".join(parts), mode="eval").body if parts else ast.Constant(value=None)
         each.args[1:2] = [mask]
         if parts and not any(keyword.arg == "other" for keyword in each.keywords):
