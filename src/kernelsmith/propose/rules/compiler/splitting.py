@@ -20,6 +20,17 @@ from kernelsmith.propose.rules.compiler.call import (
     Step,
 )
 from kernelsmith.propose.rules.compiler.schedules import Hints, chosen
+from kernelsmith.propose.rules.compiler.searching import (
+    Search,
+    Whole,
+    is_load,
+    needed,
+    of_end,
+    of_loop,
+    read_search,
+    reduces,
+    stored,
+)
 
 _PROGRAMS = 512
 """Wanted of the first kernel: a few for each multiprocessor of a large GPU."""
@@ -32,47 +43,7 @@ _SHORTEST = 2048
 _LEAST = 100_000
 """Elements of one program from which a second launch is worth it: reading half a megabyte takes a
 multiprocessor three times as long as a launch, and short rows are done before."""
-_PLACES = ("argmax_along", "argmin_along")
-_VALUES = ("max_along", "min_along", "tl.sum")
-_DTYPES = {"tl.float32": "float32", "tl.float64": "float64", "tl.int32": "int32",
-           "tl.int64": "int64"}  # fmt: skip
 _POINTERS = {"float32": "*fp32", "float64": "*fp64", "int32": "*i32", "int64": "*i64"}
-
-
-class _Whole(Exception):
-    """The kernel is nothing that is cut here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """What a loop carries from step to step."""
-
-    name: str
-    dtype: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """A kernel of one loop over the reduced dimension, taken apart."""
-
-    function: ast.FunctionDef
-    before: list[ast.stmt]
-    """Without sizes, the program's place, and what the loop begins with."""
-    begins: list[ast.stmt]
-    loop: ast.For
-    after: list[ast.stmt]
-    kept: tuple[_Kept, ...]
-    joined: list[ast.Assign]
-    """The statements of ``after`` that reduce what is kept."""
-
-    @property
-    def is_outer(self) -> bool:
-        """Whether rows lie side by side: from one element of a row to the next is a step."""
-        loads = [n for n in ast.walk(self.loop) if _is_load(n)]
-        return any(
-            isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and "r0_" in ast.unparse(n)
-            for load in loads for n in ast.walk(load.args[0])  # type: ignore[attr-defined]
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +67,12 @@ class _Sizes:
 def split(call: Call) -> Call:
     """The call with its long searches cut into parts; itself where there are none."""
     taken = {each.name for each in call.kernels}
-    made: dict[str, tuple[Kernel, Kernel, _Read, _Sizes]] = {}
+    made: dict[str, tuple[Kernel, Kernel, Search, _Sizes]] = {}
     for kernel in call.kernels:
         try:
-            read = _read(kernel)
+            read = read_search(kernel)
             sizes = _sizes(kernel, read)
-        except _Whole:
+        except Whole:
             continue
         part = _part(kernel, read, sizes, _free(f"{kernel.name}_part", taken))
         join = _join(kernel, read, sizes, _free(f"{kernel.name}_join", taken))
@@ -127,15 +98,15 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _sizes(kernel: Kernel, read: _Read) -> _Sizes:
+def _sizes(kernel: Kernel, read: Search) -> _Sizes:
     """How it is cut.
 
     Raises:
-        _Whole: There are programs enough, or too little to do.
+        Whole: There are programs enough, or too little to do.
     """
     sizes = dict(kernel.sizes)
     if set(sizes) - {"x", "r0_"} or "r0_" not in sizes or kernel.grid != "Grid1D":
-        raise _Whole
+        raise Whole
     rows, length = sizes.get("x", 1), sizes["r0_"]
     lanes = min(rows, _LANES) if read.is_outer else 1
     programs = -(-rows // lanes)
@@ -143,138 +114,15 @@ def _sizes(kernel: Kernel, read: _Read) -> _Sizes:
     while 2 * parts * programs <= _PROGRAMS and lanes * length >= 2 * parts * _SHORTEST:
         parts *= 2
     if programs >= _BUSY or lanes * length < _LEAST or parts == 1 or rows * length >= 1 << 31:
-        raise _Whole
+        raise Whole
     return _Sizes(rows=rows, length=length, parts=parts)
 
 
-def _read(kernel: Kernel) -> _Read:
-    """Take a kernel apart.
-
-    Raises:
-        _Whole: It is not one loop that looks for a place, with nothing stored inside.
-    """
-    function = ast.parse(kernel.text).body[0]
-    assert isinstance(function, ast.FunctionDef)
-    loops = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While)]
-    if kernel.schedule != "reduction" or len(loops) != 1 or "tl.int64" in kernel.text:
-        raise _Whole
-    (loop,) = loops
-    if not isinstance(loop, ast.For) or loop not in function.body:
-        raise _Whole
-    known = {"tl.range(0, r0_numel, R0_BLOCK)", "range(0, r0_numel, R0_BLOCK)"}
-    inside = [ast.unparse(each) for each in loop.body]
-    calls = {ast.unparse(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
-    stores = any("store" in each or "atomic" in each or "assert" in each for each in calls)
-    begin = "r0_index = r0_offset + r0_base"
-    if ast.unparse(loop.iter) not in known or begin not in inside or stores:
-        raise _Whole
-    place = function.body.index(loop)
-    before, after = function.body[:place], function.body[place + 1 :]
-    if any(isinstance(each, ast.Expr) for each in before):
-        raise _Whole  # it stores what belongs to a row: parts would do so again, or nobody
-    written = set(_stored(loop))
-    begins = [each for each in before if written & set(_stored(each))]
-    kept = tuple(_carried(each) for each in begins)
-    carried = {each.name for each in kept}
-    if any(len(carried & set(_stored(each))) > 1 for each in loop.body):
-        raise _Whole
-    own = ("r0_numel", "xnumel", "xoffset", "xindex")
-    rest = [each for each in before if each not in begins and not set(_stored(each)) & set(own)]
-    joined = _joined(after, [each.name for each in kept])
-    return _Read(function=function, before=rest, begins=begins, loop=loop, after=after,
-                 kept=kept, joined=joined)  # fmt: skip
-
-
-def _carried(node: ast.stmt) -> _Kept:
-    match node:
-        case ast.Assign(
-            targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[shape, _, dtype])
-        ) if (
-            ast.unparse(func) == "tl.full"
-            and ast.unparse(shape) == "[XBLOCK, R0_BLOCK]"
-            and ast.unparse(dtype) in _DTYPES
-        ):
-            return _Kept(name=name, dtype=_DTYPES[ast.unparse(dtype)])
-    raise _Whole
-
-
-def _joined(after: list[ast.stmt], kept: list[str]) -> list[ast.Assign]:
-    """The statements that reduce what was kept, each of it once, a place among them."""
-    found: list[ast.Assign] = []
-    read: list[str] = []
-    for each in after:
-        names = [n.id for n in ast.walk(each) if isinstance(n, ast.Name) and n.id in kept]
-        if not names:
-            continue
-        calls = [n for n in ast.walk(each) if _reduces(n)]
-        if not isinstance(each, ast.Assign) or len(calls) != 1:
-            raise _Whole
-        given = [ast.unparse(n) for n in calls[0].args]  # type: ignore[attr-defined]
-        if given != [*names, "1"]:
-            raise _Whole
-        found.append(each)
-        read += names
-    if sorted(read) != sorted(kept) or not any(_asks_for_a_place(each) for each in found):
-        raise _Whole
-    return found
-
-
-def _is_load(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.load"
-
-
-def _reduces(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in (*_PLACES, *_VALUES)
-
-
-def _asks_for_a_place(node: ast.Assign) -> bool:
-    return isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _PLACES
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _stored(node: ast.AST) -> Iterator[str]:
-    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
-
-
-def _pointers(function: ast.FunctionDef) -> list[str]:
-    """Its parameters for tensors, in order."""
-    plain = [each.arg for each in function.args.args if each.annotation is None]
-    return [each for each in plain if not each.endswith("numel")]
-
-
-def _used(function: ast.FunctionDef, nodes: list[ast.stmt]) -> list[str]:
-    """Of the kernel's tensors those that these statements name, in order."""
-    names = {n.id for each in nodes for n in ast.walk(each) if isinstance(n, ast.Name)}
-    return [each for each in _pointers(function) if each in names]
-
-
-def _of_loop(read: _Read) -> list[str]:
-    return _used(read.function, [*_needed(read.before, [read.loop]), read.loop])
-
-
-def _of_end(read: _Read) -> list[str]:
-    return _used(read.function, [*_needed(read.before, read.after), *read.after])
-
-
-def _needed(before: list[ast.stmt], later: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements that give names which later ones read."""
-    names = {n.id for each in later for n in ast.walk(each) if isinstance(n, ast.Name)}
-    found: list[ast.stmt] = []
-    for each in reversed(before):
-        if names & set(_stored(each)):
-            names |= {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}
-            found.insert(0, each)
-    return found
-
-
-def _held(read: _Read) -> list[str]:
+def _held(read: Search) -> list[str]:
     return [f"part_ptr{number}" for number, _ in enumerate(read.kept)]
 
 
-def _part(kernel: Kernel, read: _Read, sizes: _Sizes, name: str) -> Kernel:
+def _part(kernel: Kernel, read: Search, sizes: _Sizes, name: str) -> Kernel:
     """The kernel that looks through parts of rows, parts in turn for rows that lie side by side."""
     rows, even = sizes.rows * sizes.parts, sizes.is_even
     # Where blocks fit there is nothing to mask: neither rows beyond the last, nor parts' ends.
@@ -290,29 +138,29 @@ def _part(kernel: Kernel, read: _Read, sizes: _Sizes, name: str) -> Kernel:
         lines.append("xindex = 0 * part_index")
     turn = "part_index" if sizes.rows == 1 else f"part_index // {sizes.rows}"
     lines.append(f"first = {turn} * r0_numel")
-    head = _needed(read.before, [read.loop])
-    if masked or any("xmask" in _stored(each) for each in head):
+    head = needed(read.before, [read.loop])
+    if masked or any("xmask" in stored(each) for each in head):
         lines.append("inside = part_index < xnumel")
     for each in head:
-        lines.append("xmask = inside" if "xmask" in _stored(each) else ast.unparse(each))
+        lines.append("xmask = inside" if "xmask" in stored(each) else ast.unparse(each))
     lines += [ast.unparse(each) for each in read.begins]
     lines.append("for r0_offset in tl.range(0, r0_numel, R0_BLOCK):")
     lines += [f"    {each}" for each in _steps(read, sizes, masked=masked, even=even)]
     mask = "inside" if masked else "None"
     for each in read.joined:
         lines += _stored_parts(each, read, mask)
-    text = _function(name, [*_of_loop(read), *_held(read)], ["XBLOCK", "R0_BLOCK"], lines)
+    text = _function(name, [*of_loop(read), *_held(read)], ["XBLOCK", "R0_BLOCK"], lines)
     sized = {"x": rows, "r0_": sizes.step}
     hint = "OUTER" if read.is_outer else "INNER"
     launch = chosen(Hints(schedule="reduction", sizes=sized, reduction=hint, reductions=1))
     return _made(kernel, name, text, "reduction", sized, ("XBLOCK", "R0_BLOCK"), launch,
-                 _types(kernel, _of_loop(read), read))  # fmt: skip
+                 _types(kernel, of_loop(read), read))  # fmt: skip
 
 
-def _steps(read: _Read, sizes: _Sizes, *, masked: bool, even: bool) -> list[str]:
+def _steps(read: Search, sizes: _Sizes, *, masked: bool, even: bool) -> list[str]:
     """The loop's body for one part of a row."""
     carried = {each.name for each in read.kept}
-    has_mask = any("r0_mask" in _stored(each) for each in read.loop.body)
+    has_mask = any("r0_mask" in stored(each) for each in read.loop.body)
     ends = [] if even else ["(r0_step < r0_numel)"]
     ends += [] if sizes.step * sizes.parts == sizes.length else [f"(r0_index < {sizes.length})"]
     lines = []
@@ -322,13 +170,13 @@ def _steps(read: _Read, sizes: _Sizes, *, masked: bool, even: bool) -> list[str]
             lines += ["r0_step = r0_offset + r0_base", "r0_index = first + r0_step"]
             if not has_mask and ends:
                 lines.append(f"r0_mask = {' & '.join(ends)}")
-        elif "r0_mask" in _stored(each):
+        elif "r0_mask" in stored(each):
             lines.append(f"r0_mask = {' & '.join(ends) or 'r0_step < r0_numel'}")
         else:
             missing = (["inside"] if masked else []) + (["r0_mask"] if ends else [])
             text = ast.unparse(_masked(each, missing))
-            if not has_mask and ends and carried & set(_stored(each)):
-                (name,) = carried & set(_stored(each))
+            if not has_mask and ends and carried & set(stored(each)):
+                (name,) = carried & set(stored(each))
                 value = text.partition(" = ")[2]
                 text = f"{name} = tl.where(r0_mask, {value}, {name})"
             lines.append(text)
@@ -339,7 +187,7 @@ def _masked(node: ast.stmt, names: list[str]) -> ast.stmt:
     """The same with loads that read nothing outside."""
     made = ast.parse(ast.unparse(node)).body[0]
     for each in ast.walk(made):
-        if not _is_load(each) or not names:
+        if not is_load(each) or not names:
             continue
         assert isinstance(each, ast.Call)
         given = ast.unparse(each.args[1]) if len(each.args) > 1 else "None"
@@ -355,9 +203,9 @@ def _masked(node: ast.stmt, names: list[str]) -> ast.stmt:
     return made
 
 
-def _stored_parts(node: ast.Assign, read: _Read, mask: str) -> list[str]:
+def _stored_parts(node: ast.Assign, read: Search, mask: str) -> list[str]:
     """What a part found, by the statement that reduces it."""
-    call = next(n for n in ast.walk(node) if _reduces(n))
+    call = next(n for n in ast.walk(node) if reduces(n))
     assert isinstance(call, ast.Call)
     place = {each.name: held for each, held in zip(read.kept, _held(read), strict=True)}
     kept = [ast.unparse(each) for each in call.args[:-1]]
@@ -367,13 +215,13 @@ def _stored_parts(node: ast.Assign, read: _Read, mask: str) -> list[str]:
     ]
 
 
-def _join(kernel: Kernel, read: _Read, sizes: _Sizes, name: str) -> Kernel:
+def _join(kernel: Kernel, read: Search, sizes: _Sizes, name: str) -> Kernel:
     """The kernel that goes over what the parts found, and does what the compiler's ends with."""
-    head = _needed(read.before, read.after)
-    own = [each for each in read.function.body if set(_stored(each)) & {"xnumel"}]
-    one = [each for each in read.function.body if set(_stored(each)) & {"xoffset", "xindex"}]
-    masked = any("xmask" in _stored(each) for each in read.before)
-    xmask = [each for each in read.before if "xmask" in _stored(each) and each not in head]
+    head = needed(read.before, read.after)
+    own = [each for each in read.function.body if set(stored(each)) & {"xnumel"}]
+    one = [each for each in read.function.body if set(stored(each)) & {"xoffset", "xindex"}]
+    masked = any("xmask" in stored(each) for each in read.before)
+    xmask = [each for each in read.before if "xmask" in stored(each) and each not in head]
     lines = [f"R0_BLOCK: tl.constexpr = {sizes.parts}"]
     lines += [ast.unparse(each) for each in (*own, *one, *xmask, *head)]
     along = "tl.arange(0, R0_BLOCK)[None, :]"
@@ -384,10 +232,10 @@ def _join(kernel: Kernel, read: _Read, sizes: _Sizes, name: str) -> Kernel:
         found = f"tl.load({place} + parts, {mask})"
         lines.append(f"{each.name} = tl.broadcast_to({found}, [XBLOCK, R0_BLOCK])")
     lines += [ast.unparse(each) for each in read.after]
-    text = _function(name, [*_held(read), *_of_end(read)], ["XBLOCK"], lines)
+    text = _function(name, [*_held(read), *of_end(read)], ["XBLOCK"], lines)
     sized = {"x": sizes.rows, "r0_": sizes.parts}
     launch = chosen(Hints(schedule="persistent", sizes=sized, reduction="DEFAULT", reductions=1))
-    types = _types(kernel, [], read) + _types(kernel, _of_end(read), None)
+    types = _types(kernel, [], read) + _types(kernel, of_end(read), None)
     return _made(kernel, name, text, "persistent", sized, ("XBLOCK",), launch, types)
 
 
@@ -397,7 +245,7 @@ def _function(name: str, tensors: list[str], blocks: list[str], lines: list[str]
     return ast.unparse(ast.parse(f"@triton.jit\ndef {name}({given}):\n{body}"))
 
 
-def _types(kernel: Kernel, tensors: list[str], read: _Read | None) -> tuple[tuple[str, str], ...]:
+def _types(kernel: Kernel, tensors: list[str], read: Search | None) -> tuple[tuple[str, str], ...]:
     known = dict(kernel.types)
     theirs = tuple((each, known.get(each, "*fp32")) for each in tensors)
     if read is None:
@@ -419,7 +267,7 @@ def _made(
 
 
 def _launched(
-    step: Launch, number: int, part: Kernel, join: Kernel, read: _Read, sizes: _Sizes
+    step: Launch, number: int, part: Kernel, join: Kernel, read: Search, sizes: _Sizes
 ) -> Iterator[Step]:
     """Memory for what parts find, and both launches."""
     given = [each.arg for each in read.function.args.args if each.annotation is None]
@@ -429,9 +277,9 @@ def _launched(
     for name, each in zip(held, read.kept, strict=True):
         yield Allocate(name=name, shape=shape, stride=(sizes.rows, 1), dtype=each.dtype)
     buffers = tuple(Named(name=each) for each in held)
-    first = tuple(known[each] for each in _of_loop(read))
+    first = tuple(known[each] for each in of_loop(read))
     yield Launch(kernel=part.name, operands=(*first, *buffers))
-    last = tuple(known[each] for each in _of_end(read))
+    last = tuple(known[each] for each in of_end(read))
     yield Launch(kernel=join.name, operands=(*buffers, *last))
     for name in held:
         yield Drop(name=name)
