@@ -35,6 +35,9 @@
 # settings  EVALUATIONS (3), AGAIN (as many where those bring nothing: 5), BESIDE (4),
 #           JUDGES (8; level 1 holds most of the memory by itself: MORE="--levels 2,3" first, then
 #           JUDGES=3 MORE="--levels 1", neither beside smoke), JOBS (captures at a time, 14),
+#           MODES of torch.compile in autotune (default,max-autotune; max-autotune alone takes half
+#           the time, and benchmarks.rules_bench --join has the default of rules-h200.json beside
+#           it), STALE steps without a new best that end a task of the curve (16),
 #           COMMIT, BACKEND (triton), PYTHON (python3),
 #           CAPTURED (captured.tar of an earlier call's OUT, for a machine that has no STATE yet; or
 #           usual.zip, made at home, without a GPU, by `python -m benchmarks.rules --backend triton
@@ -47,7 +50,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 : "${KERNELBENCH:?name a checkout of KernelBench}" "${STATE:?name a folder}" "${OUT:?name a folder}"
-JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4}
+JUDGES=${JUDGES:-8} JOBS=${JOBS:-14} BESIDE=${BESIDE:-4} STALE=${STALE:-16}
+MODES=${MODES:-default,max-autotune}
 BACKEND=${BACKEND:-triton} PYTHON=${PYTHON:-python3} CATEGORY=${CATEGORY:-Loss}
 COMMIT=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 TESTS=${TESTS:-tests/evaluate/cuda/test_backend.py} EVALUATIONS=${EVALUATIONS:-3} AGAIN=${AGAIN:-5}
@@ -167,7 +171,7 @@ CHECK
         --budget-s "$seconds" --passed-in "$STATE/rules-h200.json" \
         --out "$STATE/references-h200.json" 2>&1 | tee -a "$STATE/log.txt" ;;
     autotune)
-      local both=(--sample --compile default,max-autotune --evaluations 0 --limit-s 280)
+      local both=(--sample --compile "$MODES" --evaluations 0 --limit-s 280)
       rules rules-autotune-h200 "$((seconds / 2))" "${both[@]}" --phase capture
       rules rules-autotune-h200 "$(left)" "${both[@]}" --phase judge --judges "$JUDGES" ;;
     curve)
@@ -175,7 +179,7 @@ CHECK
         --options default,channels_last,as_given --captured "$STATE/curve.zip"
       rules rules-curve-h200 "$(left)" --sample --phase judge --compile none \
         --captured "$STATE/curve.zip" --judges "$JUDGES" --evaluations 40 --limit-s 560 \
-        --growth --stale 16 --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
+        --growth --stale "$STALE" --roofline 0.95 --runs "$STATE/runs/curve" ${ROOMS:+--rooms "$ROOMS"} ;;
     category)
       : "${KBX:?name a checkout of KernelBench-X}"
       suite "kernelbench-x-${CATEGORY,,}" "$seconds" "kernelbench-x:$KBX" --only "*/$CATEGORY/*" ;;
