@@ -195,6 +195,42 @@ return (buf0, )
         same(family, chosen, *(torch.rand(shape) for shape in inputs))
 
 
+SPOILED = {
+    "none": lambda x: x,
+    "equals": lambda x: torch.round(2 * x),
+    "nothing": lambda x: torch.full_like(x, -torch.inf),
+    "endless": lambda x: torch.where(torch.arange(len(x)) < 30_000, -torch.inf, x),
+    "no number": lambda x: torch.where(torch.arange(len(x)) % 9_999 == 9_998, torch.nan, x),
+    "last": lambda x: torch.where(torch.arange(len(x)) == len(x) - 1, 9.0, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+@pytest.mark.parametrize("low", [False, True])
+def test_threads_share_a_search_and_the_first_of_equals_is_found(low, spoiled):
+    name, kernel = "argmin" if low else "argmax", LARGEST
+    if low:
+        kernel = kernel.replace("-std::numeric_limits", "std::numeric_limits")
+        kernel = kernel.replace("argmax", "argmin")
+    one = task(f"x.{name}()", given="x", inputs="torch.randn(40000)")
+    code = wrapper("arg0_1,", """
+buf0 = empty_strided_cpu((), (), torch.int64)
+cpp_fused_0(arg0_1, buf0)
+return (buf0, )
+""", cpp_fused_0=kernel)  # fmt: skip
+    family = family_of(one, found(one, code, argument(0, "x", (40000,))))
+    alone = family.space.defaults | {"threads": "1"}
+    shared = family.space.defaults | {"threads": "all", "serial_below": "0"}
+    assert "_parts[64]" not in family.source(alone)
+    source = family.source(shared)
+    assert "Place<float> acc0_parts[64];" in source
+    assert "#pragma omp parallel for" in source
+    for seed in range(3):
+        x = SPOILED[spoiled](torch.randn(40000, generator=torch.Generator().manual_seed(seed)))
+        for chosen in (alone, shared):
+            same(family, chosen, -x if low else x)
+
+
 PLACED = """
 extern "C" int64_t first(const float* x, int64_t n, int64_t low) {
   Place<float> found{low ? highest<float>() : lowest<float>()};

@@ -133,14 +133,16 @@ class Writer:
         return lines
 
     def _splits(self, accumulator: Accumulator, rest: tuple[Statement, ...]) -> bool:
-        """Whether a sum over everything is worth several threads."""
+        """Whether a sum over everything, or a search, is worth several threads."""
         loop = next((each for each in rest if isinstance(each, Loop)), None)
+        gathers = [] if loop is None else [e for e in walk(loop.body) if isinstance(e, Gather)]
         return (
-            loop is not None and accumulator.fold in prelude.OPERATORS and self._is_heavy(loop)
-            and loop.extent >= _PARTS
+            loop is not None and accumulator.name in {each.name for each in gathers}
+            and self._is_heavy(loop) and loop.extent >= _PARTS
             and all(
-                not isinstance(each, Gather) or self._folds().get(each.name) in prelude.OPERATORS
-                for each in walk(loop.body)
+                self._folds().get(each.name) in prelude.OPERATORS
+                or (each.at == loop.variable and is_innermost(loop))
+                for each in gathers
             )
         )  # fmt: skip
 
@@ -233,11 +235,14 @@ class Writer:
     def _parted(
         self, loop: Loop, locals_: list[Local], parts: list[str], rest: tuple[Statement, ...]
     ) -> list[str]:
-        """A sum over everything: each part by itself, then the parts in order."""
+        """A sum over everything, or a search: each part by itself, then the parts in order."""
         made = {
             each.name: each for each in walk(self.function.body) if isinstance(each, Accumulator)
         }
+        searches = [name for name in parts if made[name].fold not in prelude.OPERATORS]
+        parts = [name for name in parts if name not in searches]
         lines = [f"{self._kind(made[name], _PARTS)} {name}_parts;" for name in parts]
+        lines += [f"Place<{made[name].kind}> {name}_parts[{_PARTS}];" for name in searches]
         lines.append(self._pragma())
         lines.append(f"for (int64_t part = 0; part < {_PARTS}; ++part) {{")
         inside = self._locals(locals_)
@@ -248,13 +253,23 @@ class Writer:
             lanes = self._count(innermost)
             self._lanes[name] = f"{name}_lanes"
             inside.append(f"{self._kind(made[name], lanes)} {name}_lanes;")
+        for name in searches:
+            inside += self._accumulator(made[name], ())
         begin, end = (f"{loop.extent} * {each} / {_PARTS}" for each in ("part", "(part + 1)"))
         inside += self._loop(loop, (), begin=begin, end=end)
         inside += [f"{name}_parts.lane[part] = {name}_lanes.total();" for name in parts]
+        inside += [f"{name}_parts[part] = {name};" for name in searches]
         lines += [*padded(inside), "}"]
         for name in parts:
             lines.append(f"const {made[name].kind} {name} = {name}_parts.total();")
             del self._lanes[name]
+        for name in searches:
+            fold = "highest" if made[name].fold == "argmax" else "lowest"
+            each = f"{name}_parts[part]"
+            lines.append(f"auto {name} = {name}_parts[0];")
+            # Who found nothing better than the start has no place of its own, and changes nothing.
+            lines.append(f"for (int part = 1; part < {_PARTS}; ++part) {{")
+            lines += [f"  {name}.{fold}({each}.value, {each}.index);", "}"]
         return lines
 
     def _locals(self, locals_: list[Local]) -> list[str]:
