@@ -1,8 +1,8 @@
 """How far off eager is in a process of its own, as the one that is timed.
 
 The trusted process says what is right and how far off eager is there. A library may choose another
-way in another process, by the memory that it finds: TF32 in one, float32 in the other (a
-convolution on an H200: 4e-4 and 8e-7). A candidate that is as exact as what it is timed against is
+way in another process, most likely by the memory that it finds: TF32 in one, float32 in the other
+(a convolution on an H200: 4e-4 and 8e-7). A candidate that is as exact as what it is timed against is
 not wrong.
 """
 
