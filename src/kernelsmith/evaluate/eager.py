@@ -2,8 +2,8 @@
 
 The trusted process says what is right and how far off eager is there. A library may choose another
 way in another process, most likely by the memory that it finds: TF32 in one, float32 in the other
-(a convolution on an H200: 4e-4 and 8e-7). A candidate that is as exact as what it is timed against is
-not wrong.
+(a convolution on an H200: 4e-4 and 8e-7). A candidate that is as exact as what it is timed against
+is not wrong.
 """
 
 import math
