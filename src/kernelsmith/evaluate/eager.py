@@ -6,17 +6,14 @@ way in another process, most likely by the memory that it finds: TF32 in one, fl
 is not wrong.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kernelsmith.domain.task import Workload
-from kernelsmith.errors import UsageError
 from kernelsmith.evaluate.backend import Lane, Oracle
 from kernelsmith.evaluate.checks.norm import distance
-from kernelsmith.evaluate.checks.output import eager_error
 from kernelsmith.evaluate.cuda.answer import DeviceAnswer, Placed
-from kernelsmith.evaluate.failure import ProgramFailed
+from kernelsmith.evaluate.outcome import error_of_eager
 from kernelsmith.evaluate.tensors import Tensor
 from kernelsmith.evaluate.trials import plain_outputs
 from kernelsmith.evaluate.values import Expected, Found, Setup
@@ -45,12 +42,16 @@ class EagerElsewhere:
         self, oracle: Oracle, workload: Workload, draw: Callable[[], int],
         open_eager: Callable[[Setup], Lane],
     ) -> bool:  # fmt: skip
-        """Run eager in a fresh process on fresh inputs; says whether it is off otherwise there."""
+        """Run eager in a fresh process on fresh inputs; says whether it is off otherwise there.
+
+        Raises:
+            ProgramFailed: It does not run there; nobody knows then, and the next one may ask.
+            UsageError: Likewise.
+        """
         try:
             setup = oracle.workload(workload, draw())
             sets = oracle.inputs([draw()])
-            if sets is None:
-                return False
+            assert sets is not None, "plain inputs are what the task draws"
             (answers,) = oracle.answers(sets)
             lane = open_eager(setup)
             try:
@@ -58,33 +59,24 @@ class EagerElsewhere:
                 launches = lane.run([0])
                 found = plain_outputs(lane, launches, 0, answers)
                 both = zip(answers.outputs, found, strict=True)
-                off = {each.path: (_error(at, each), _trusted(each)) for each, at in both}
+                there = {each: _error(at, each) for each, at in both if each.eager.is_float}
                 lane.release(launches)
             finally:
                 lane.close()
-        except (ProgramFailed, UsageError):
-            return False  # nobody knows: the next one may ask
         finally:
             oracle.release()
         otherwise = {
-            path: there
-            for path, (there, here) in off.items()
-            if _OTHERWISE * here < there <= _FARTHEST
+            each.path: error
+            for each, error in there.items()
+            if _OTHERWISE * error_of_eager(each) < error <= _FARTHEST
         }
         self._known[workload.name] = otherwise
         return bool(otherwise)
 
 
 def _error(found: Found, answer: Expected) -> float:
-    if not answer.eager.is_float:
-        return 0.0
     if isinstance(answer, DeviceAnswer):
         assert isinstance(found, Placed)
         return answer.ruler.error(found)
     assert isinstance(found, Tensor)
-    error = distance(found, answer.exact, answer.eager).error
-    return error if math.isfinite(error) else 0.0
-
-
-def _trusted(answer: Expected) -> float:
-    return answer.eager_error if isinstance(answer, DeviceAnswer) else eager_error(answer)
+    return distance(found, answer.exact, answer.eager).error

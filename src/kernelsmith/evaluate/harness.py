@@ -158,7 +158,7 @@ class Judge:
                 self._enter(stay, findings)
                 with self._checking(), findings.spent.on("eager"):
                     return self._elsewhere.look(self._oracle, self._at, self._draw, opened)
-        except (UsageError, EvaluationLost):  # nobody can look: the verdict stands
+        except (ProgramFailed, UsageError, EvaluationLost):  # nobody can look: the verdict stands
             return False
 
     def _through(

@@ -88,7 +88,7 @@ class Examiner:
             if trial.variant == "plain":
                 for answer in _all(trial.answers):
                     known = self._eager.get(answer.path, 0.0)
-                    self._eager[answer.path] = max(known, _eager_error(answer))
+                    self._eager[answer.path] = max(known, error_of_eager(answer))
 
     def examine(
         self, lane: Lane, launches: Launches, *, index: int, slot: int, trial: Trial
@@ -172,7 +172,7 @@ class Examiner:
         blind = not trial.answers.exact or dtype == "float64"
         # Plain trials' own errors are among the known ones; only a variant adds its own.
         known = self._eager.get(answer.path, 0.0)
-        own = 0.0 if trial.variant == "plain" else _eager_error(answer)
+        own = 0.0 if trial.variant == "plain" else error_of_eager(answer)
         return Budget(
             eager_error=max(known, own),
             compute_dtype=compute,
@@ -299,7 +299,8 @@ def _strides(answer: Expected) -> tuple[int, ...]:
     return tuple(step // values.itemsize for step in values.strides)
 
 
-def _eager_error(answer: Expected) -> float:
+def error_of_eager(answer: Expected) -> float:
+    """How far off eager is in the trusted process, wherever its values lie."""
     return answer.eager_error if isinstance(answer, DeviceAnswer) else eager_error(answer)
 
 

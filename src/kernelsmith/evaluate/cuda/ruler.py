@@ -1,6 +1,5 @@
 """Measures a candidate's tensors against one answer, in the trusted process that holds it."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,8 +48,7 @@ class DeviceRuler:
 
     def error(self, place: Placed) -> float:
         """How far off, whatever is allowed."""
-        seen = self.measure(place, allowed=_ANYTHING, tolerance=Tolerance())
-        return seen.error if math.isfinite(seen.error) else 0.0
+        return self.measure(place, allowed=_ANYTHING, tolerance=Tolerance()).error
 
     def eager_excess(self, tolerance: Tolerance) -> float:
         """By how much eager itself leaves the tolerance."""

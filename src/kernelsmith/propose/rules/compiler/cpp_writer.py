@@ -152,6 +152,10 @@ class Writer:
             if isinstance(each, Accumulator)
         }  # fmt: skip
 
+    def _towards(self, name: str) -> str:
+        """What a search asks of every value, by the name of a ``Place``'s function."""
+        return "highest" if self._folds()[name] == "argmax" else "lowest"
+
     def _threaded(self, loop: Loop) -> bool:
         """Whether threads share a loop: it is worth it, and they would share nothing else."""
         made = {each.name for each in walk(loop.body) if isinstance(each, Accumulator)}
@@ -264,12 +268,11 @@ class Writer:
             lines.append(f"const {made[name].kind} {name} = {name}_parts.total();")
             del self._lanes[name]
         for name in searches:
-            fold = "highest" if made[name].fold == "argmax" else "lowest"
             each = f"{name}_parts[part]"
             lines.append(f"auto {name} = {name}_parts[0];")
             # Who found nothing better than the start has no place of its own, and changes nothing.
             lines.append(f"for (int part = 1; part < {_PARTS}; ++part) {{")
-            lines += [f"  {name}.{fold}({each}.value, {each}.index);", "}"]
+            lines += [f"  {name}.{self._towards(name)}({each}.value, {each}.index);", "}"]
         return lines
 
     def _locals(self, locals_: list[Local]) -> list[str]:
@@ -408,10 +411,8 @@ class Writer:
         head_of_sweep = f"sweep<{count}>(first, last, {self._taken(body)}(int64_t {name}, int k) {{"
         inside += [head_of_sweep, *padded(body), "});"]
         self._placing = frozenset()
-        folds = self._folds()
         for each in places:
-            fold = "highest" if folds[each] == "argmax" else "lowest"
-            inside.append(f"{each}.{fold}({each}_block, int(last - first), first);")
+            inside.append(f"{each}.{self._towards(each)}({each}_block, int(last - first), first);")
         return [head, *padded(inside), "}"]
 
     def _totals(self, gathers: list[Gather], rest: tuple[Statement, ...]) -> list[str]:
@@ -474,8 +475,7 @@ class Writer:
             case Gather(name=name, value=value) if name in self._placing:
                 return [f"{name}_block[k] = {bare(value)};"]
             case Gather(name=name, value=value, at=at) if at:
-                fold = "highest" if self._folds()[name] == "argmax" else "lowest"
-                return [f"{name}.{fold}({bare(value)}, {at});"]
+                return [f"{name}.{self._towards(name)}({bare(value)}, {at});"]
             case Gather(name=name, value=value):
                 return [f"{self._lanes[name]}.add({self._lane}, {bare(value)});"]
             case Masked():

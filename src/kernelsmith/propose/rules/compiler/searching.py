@@ -147,7 +147,7 @@ def stored(node: ast.AST) -> Iterator[str]:
     return (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
 
 
-def _pointers(function: ast.FunctionDef) -> list[str]:
+def pointers(function: ast.FunctionDef) -> list[str]:
     """Its parameters for tensors, in order."""
     plain = [each.arg for each in function.args.args if each.annotation is None]
     return [each for each in plain if not each.endswith("numel")]
@@ -156,7 +156,7 @@ def _pointers(function: ast.FunctionDef) -> list[str]:
 def _used(function: ast.FunctionDef, nodes: list[ast.stmt]) -> list[str]:
     """Of the kernel's tensors those that these statements name, in order."""
     names = {n.id for each in nodes for n in ast.walk(each) if isinstance(n, ast.Name)}
-    return [each for each in _pointers(function) if each in names]
+    return [each for each in pointers(function) if each in names]
 
 
 def of_loop(read: Search) -> list[str]:

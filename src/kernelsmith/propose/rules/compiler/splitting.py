@@ -27,6 +27,7 @@ from kernelsmith.propose.rules.compiler.searching import (
     needed,
     of_end,
     of_loop,
+    pointers,
     read_search,
     reduces,
     stored,
@@ -58,10 +59,22 @@ class _Sizes:
         return -(-self.length // self.parts)
 
     @property
-    def is_even(self) -> bool:
-        """Whether no block of a part begins in it and ends outside."""
+    def programs(self) -> int:
+        """Parts of all rows."""
+        return self.rows * self.parts
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the last block of parts goes beyond them: blocks are powers of two."""
+        return self.programs & (self.programs - 1) != 0
+
+    @property
+    def ends(self) -> list[str]:
+        """What holds of elements of a part, where a block goes beyond it or it beyond the row."""
         whole = self.step * self.parts == self.length
-        return whole and self.step & (self.step - 1) == 0
+        even = whole and self.step & (self.step - 1) == 0
+        inside = [] if even else ["(r0_step < r0_numel)"]
+        return inside if whole else [*inside, f"(r0_index < {self.length})"]
 
 
 def split(call: Call) -> Call:
@@ -124,11 +137,8 @@ def _held(read: Search) -> list[str]:
 
 def _part(kernel: Kernel, read: Search, sizes: _Sizes, name: str) -> Kernel:
     """The kernel that looks through parts of rows, parts in turn for rows that lie side by side."""
-    rows, even = sizes.rows * sizes.parts, sizes.is_even
-    # Where blocks fit there is nothing to mask: neither rows beyond the last, nor parts' ends.
-    masked = rows & (rows - 1) != 0
     lines = [
-        f"xnumel = {rows}",
+        f"xnumel = {sizes.programs}",
         f"r0_numel = {sizes.step}",
         "part_index = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
     ]
@@ -139,30 +149,30 @@ def _part(kernel: Kernel, read: Search, sizes: _Sizes, name: str) -> Kernel:
     turn = "part_index" if sizes.rows == 1 else f"part_index // {sizes.rows}"
     lines.append(f"first = {turn} * r0_numel")
     head = needed(read.before, [read.loop])
-    if masked or any("xmask" in stored(each) for each in head):
+    if sizes.is_masked or any("xmask" in stored(each) for each in head):
         lines.append("inside = part_index < xnumel")
     for each in head:
         lines.append("xmask = inside" if "xmask" in stored(each) else ast.unparse(each))
     lines += [ast.unparse(each) for each in read.begins]
     lines.append("for r0_offset in tl.range(0, r0_numel, R0_BLOCK):")
-    lines += [f"    {each}" for each in _steps(read, sizes, masked=masked, even=even)]
-    mask = "inside" if masked else "None"
+    lines += [f"    {each}" for each in _steps(read, sizes)]
+    mask = "inside" if sizes.is_masked else "None"
     for each in read.joined:
         lines += _stored_parts(each, read, mask)
     text = _function(name, [*of_loop(read), *_held(read)], ["XBLOCK", "R0_BLOCK"], lines)
-    sized = {"x": rows, "r0_": sizes.step}
+    sized = {"x": sizes.programs, "r0_": sizes.step}
     hint = "OUTER" if read.is_outer else "INNER"
     launch = chosen(Hints(schedule="reduction", sizes=sized, reduction=hint, reductions=1))
     return _made(kernel, name, text, "reduction", sized, ("XBLOCK", "R0_BLOCK"), launch,
-                 _types(kernel, of_loop(read), read))  # fmt: skip
+                 (*_types(kernel, of_loop(read)), *_held_types(read)))  # fmt: skip
 
 
-def _steps(read: Search, sizes: _Sizes, *, masked: bool, even: bool) -> list[str]:
+def _steps(read: Search, sizes: _Sizes) -> list[str]:
     """The loop's body for one part of a row."""
     carried = {each.name for each in read.kept}
     has_mask = any("r0_mask" in stored(each) for each in read.loop.body)
-    ends = [] if even else ["(r0_step < r0_numel)"]
-    ends += [] if sizes.step * sizes.parts == sizes.length else [f"(r0_index < {sizes.length})"]
+    ends = sizes.ends
+    missing = (["inside"] if sizes.is_masked else []) + (["r0_mask"] if ends else [])
     lines = []
     for each in read.loop.body:
         text = ast.unparse(each)
@@ -173,7 +183,6 @@ def _steps(read: Search, sizes: _Sizes, *, masked: bool, even: bool) -> list[str
         elif "r0_mask" in stored(each):
             lines.append(f"r0_mask = {' & '.join(ends) or 'r0_step < r0_numel'}")
         else:
-            missing = (["inside"] if masked else []) + (["r0_mask"] if ends else [])
             text = ast.unparse(_masked(each, missing))
             if not has_mask and ends and carried & set(stored(each)):
                 (name,) = carried & set(stored(each))
@@ -192,13 +201,10 @@ def _masked(node: ast.stmt, names: list[str]) -> ast.stmt:
         assert isinstance(each, ast.Call)
         given = ast.unparse(each.args[1]) if len(each.args) > 1 else "None"
         known = {n.id for n in ast.walk(ast.parse(given)) if isinstance(n, ast.Name)}
-        parts = [
-            *([] if given == "None" else [f"({given})"]),
-            *(n for n in names if n not in known),
-        ]
-        mask = ast.parse(" & ".join(parts), mode="eval").body if parts else ast.Constant(value=None)
-        each.args[1:2] = [mask]
-        if parts and not any(keyword.arg == "other" for keyword in each.keywords):
+        parts = [] if given == "None" else [f"({given})"]
+        parts += [name for name in names if name not in known]
+        each.args[1:2] = [ast.parse(" & ".join(parts), mode="eval").body]
+        if not any(keyword.arg == "other" for keyword in each.keywords):
             each.keywords.append(ast.keyword(arg="other", value=ast.Constant(value=0)))
     return made
 
@@ -235,7 +241,7 @@ def _join(kernel: Kernel, read: Search, sizes: _Sizes, name: str) -> Kernel:
     text = _function(name, [*_held(read), *of_end(read)], ["XBLOCK"], lines)
     sized = {"x": sizes.rows, "r0_": sizes.parts}
     launch = chosen(Hints(schedule="persistent", sizes=sized, reduction="DEFAULT", reductions=1))
-    types = _types(kernel, [], read) + _types(kernel, of_end(read), None)
+    types = (*_held_types(read), *_types(kernel, of_end(read)))
     return _made(kernel, name, text, "persistent", sized, ("XBLOCK",), launch, types)
 
 
@@ -245,13 +251,14 @@ def _function(name: str, tensors: list[str], blocks: list[str], lines: list[str]
     return ast.unparse(ast.parse(f"@triton.jit\ndef {name}({given}):\n{body}"))
 
 
-def _types(kernel: Kernel, tensors: list[str], read: Search | None) -> tuple[tuple[str, str], ...]:
+def _types(kernel: Kernel, tensors: list[str]) -> list[tuple[str, str]]:
     known = dict(kernel.types)
-    theirs = tuple((each, known.get(each, "*fp32")) for each in tensors)
-    if read is None:
-        return theirs
+    return [(each, known.get(each, "*fp32")) for each in tensors]
+
+
+def _held_types(read: Search) -> list[tuple[str, str]]:
     kept = zip(_held(read), read.kept, strict=True)
-    return theirs + tuple((place, _POINTERS[each.dtype]) for place, each in kept)
+    return [(place, _POINTERS[each.dtype]) for place, each in kept]
 
 
 def _made(
@@ -270,8 +277,8 @@ def _launched(
     step: Launch, number: int, part: Kernel, join: Kernel, read: Search, sizes: _Sizes
 ) -> Iterator[Step]:
     """Memory for what parts find, and both launches."""
-    given = [each.arg for each in read.function.args.args if each.annotation is None]
-    known: dict[str, Operand] = dict(zip(given, step.operands, strict=False))
+    # Tensors come first.
+    known: dict[str, Operand] = dict(zip(pointers(read.function), step.operands, strict=False))
     held = [f"found{number}_{at}" for at, _ in enumerate(read.kept)]
     shape = (sizes.parts, sizes.rows)
     for name, each in zip(held, read.kept, strict=True):
